@@ -1,0 +1,35 @@
+//! Whether the user asked us to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Counts the interrupts so far: none, asked once, insisted.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicUsize>);
+
+impl Cancel {
+    /// A cancel that is not set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The counter behind it, for a signal handler.
+    pub fn counter(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.0)
+    }
+
+    /// Records one interrupt.
+    pub fn ask(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// True after the first interrupt: stop politely.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+
+    /// True after the second interrupt: stop now.
+    pub fn is_insisted(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 1
+    }
+}

@@ -1,0 +1,95 @@
+//! The environment: what we read ourselves and what a child may see.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// A settled copy of the environment. The library never asks the process for it.
+#[derive(Debug, Clone, Default)]
+pub struct Env(BTreeMap<OsString, OsString>);
+
+/// Variables every child may inherit. Everything else, tokens and agent sockets first, stays here.
+/// `*_proxy` is absent on purpose: checks have no network, agents get their own.
+const ALLOWED: &[&str] = &[
+    "PATH",
+    "LANG",
+    "TZ",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "PYENV_ROOT",
+    "NVM_DIR",
+    "NVM_BIN",
+    "GOROOT",
+    "JAVA_HOME",
+    "VOLTA_HOME",
+    "ASDF_DIR",
+    "MISE_DATA_DIR",
+    "NIX_PROFILES",
+    "LD_LIBRARY_PATH",
+];
+
+impl Env {
+    /// The environment of this process, read once by the binary.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn of_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// An environment made of these pairs.
+    pub fn of<K: Into<OsString>, V: Into<OsString>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
+    }
+
+    /// One variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// One variable as text; `None` if absent, empty or not UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(OsStr::to_str).filter(|s| !s.is_empty())
+    }
+
+    /// What a git of ours sees: the caller's environment without any `GIT_*` (we may run inside a hook) and with a fixed
+    /// locale. The user's `HOME` stays, because git's own configuration (identity, LFS filters) lives there.
+    pub fn for_git(&self) -> Vec<(OsString, OsString)> {
+        let mut vars: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(name, _)| !name.to_string_lossy().starts_with("GIT_") && *name != "LANGUAGE")
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        for (name, value) in
+            [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("GIT_PAGER", "cat")]
+        {
+            vars.push((name.into(), value.into()));
+        }
+        vars
+    }
+
+    /// What a check, a test run or a verifier sees: the allow-list only. The caller adds private `HOME` and `TMPDIR`.
+    pub fn for_child(&self) -> Vec<(OsString, OsString)> {
+        self.0
+            .iter()
+            .filter(|(name, _)| ALLOWED.iter().any(|a| *name == *a))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_never_inherits_tokens_or_git_variables() {
+        let env = Env::of([("PATH", "/bin"), ("GITHUB_TOKEN", "x"), ("SSH_AUTH_SOCK", "/s"), ("GIT_DIR", "/g")]);
+        assert_eq!(env.for_child(), vec![("PATH".into(), "/bin".into())]);
+        assert!(!env.for_git().iter().any(|(k, _)| k == "GIT_DIR"));
+        assert!(env.for_git().contains(&("LC_ALL".into(), "C".into())));
+    }
+}
