@@ -1,1 +1,170 @@
-//! Stage to come.
+//! Settings, settled once: defaults ← the project's file at the base commit ← the user's file ← environment ← flags.
+//!
+//! The project's file (`.agentheim/countersign.yaml`) is read from the base commit, never from the claim: a candidate may
+//! propose new rules, it may not be judged under them.
+
+mod parse;
+
+pub use parse::{Layer, SettingsError, settle};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where a project keeps its settings.
+pub const PROJECT_FILE: &str = ".agentheim/countersign.yaml";
+
+/// Everything that can be set. Unknown keys and duplicate keys are refused, so that a typing error never loosens a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// The verifier: `mechanical`, or a name under `verifiers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+    /// Programs that answer a brief.
+    #[serde(deserialize_with = "parse::unique_map")]
+    pub verifiers: BTreeMap<String, VerifierProgram>,
+    /// How to run the tests.
+    pub tests: TestSettings,
+    /// What a claim may touch.
+    pub scope: ScopeSettings,
+    /// Globs of files that only a build writes: a claim that changes them is denied (`derived-artifacts`).
+    pub derived_artifacts: Vec<String>,
+    /// Globs of generated files that a report need not list (`report-files`). Lockfiles are always forgiven.
+    pub generated: Vec<String>,
+    /// Globs of files that may look like secrets (test fixtures).
+    pub secrets: SecretSettings,
+    /// When a SKIP may pass.
+    pub skip: SkipSettings,
+    /// What confines children.
+    pub sandbox: SandboxSettings,
+    /// Sizes and times.
+    pub limits: LimitSettings,
+}
+
+/// A program that reads a brief on standard input and answers on standard output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct VerifierProgram {
+    /// Program and arguments; no shell.
+    pub command: Vec<String>,
+    /// A model name, recorded in the receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Variables it may see beside the allow-list (its own key, for instance).
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// True if it needs the network.
+    #[serde(default)]
+    pub network: bool,
+}
+
+/// How to run the tests.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TestSettings {
+    /// The command line, for `sh -c` at the top of the tree; without one it is discovered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Commands that prepare a room, in order; without any the known set-ups apply.
+    pub setup: Vec<String>,
+    /// A report the command writes, relative to the top of the tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+    /// That report's format: `junit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// What a claim may touch.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ScopeSettings {
+    /// Globs that no claim may change.
+    pub forbidden: Vec<String>,
+}
+
+/// What may look like a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SecretSettings {
+    /// Globs of files that are exempt.
+    pub allow: Vec<String>,
+}
+
+/// When a SKIP may pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SkipSettings {
+    /// True (the default): a SKIP passes where nothing executable changed.
+    pub allowed: bool,
+}
+
+impl Default for SkipSettings {
+    fn default() -> Self {
+        Self { allowed: true }
+    }
+}
+
+/// What confines children.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SandboxSettings {
+    /// `landlock`: a machine that cannot confine is exit 4; `none`: run unconfined, said in every receipt; absent: confine
+    /// where possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<SandboxRequirement>,
+    /// The network of test runs: `loopback` (default), `off` or `open`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests_network: Option<NetworkSetting>,
+}
+
+/// See [`SandboxSettings::require`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxRequirement {
+    /// Confinement must work.
+    Landlock,
+    /// No confinement.
+    None,
+}
+
+/// See [`SandboxSettings::tests_network`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkSetting {
+    /// No sockets but local ones.
+    Off,
+    /// Only this machine.
+    Loopback,
+    /// Everything.
+    Open,
+}
+
+/// Sizes and times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LimitSettings {
+    /// Wall-clock seconds of one test run.
+    pub tests_seconds: u64,
+    /// Wall-clock seconds of one set-up command.
+    pub setup_seconds: u64,
+    /// Wall-clock seconds of one verifier run.
+    pub verifier_seconds: u64,
+    /// Bytes of patch text a brief carries; what exceeds it is listed and offered as files.
+    pub brief_bytes: u64,
+    /// Bytes of one log that are kept (half its head, half its tail).
+    pub log_bytes: u64,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            tests_seconds: 1_800,
+            setup_seconds: 900,
+            verifier_seconds: 1_800,
+            brief_bytes: 400_000,
+            log_bytes: 4 << 20,
+        }
+    }
+}

@@ -1,1 +1,3 @@
+//! The countersign binary: see the library.
+
 fn main() {}

@@ -1,1 +1,5 @@
-//! Stage to come.
+//! What was asked.
+
+pub mod criteria;
+
+pub use criteria::{Criterion, Kind, Proof};

@@ -71,10 +71,13 @@ pub fn is_deceptive(c: char) -> bool {
 
 /// Escapes hostile bytes for display: see [`RepoPath`] for the form.
 pub fn escape(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(bytes.len());
     let hex = |out: &mut String, raw: &[u8]| {
         for byte in raw {
-            out.push_str(&format!("\\x{byte:02x}"));
+            out.push_str("\\x");
+            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            out.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
     };
     for chunk in bytes.utf8_chunks() {

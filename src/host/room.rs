@@ -1,1 +1,1 @@
-//! Stage to come.
+//! A room: a pooled, disposable, detached checkout of one exact tree.

@@ -114,10 +114,10 @@ impl<'h> Git<'h> {
 
     /// The full command line, for a process of another kind (a box around it).
     pub fn argv<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Vec<OsString> {
-        let mut argv: Vec<OsString> = vec![self.host.git.clone().into()];
-        argv.extend(HARDENED.iter().map(OsString::from));
-        argv.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
-        argv
+        let mut line: Vec<OsString> = vec![self.host.git.clone().into()];
+        line.extend(HARDENED.iter().map(OsString::from));
+        line.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        line
     }
 
     /// The environment it runs in.
@@ -157,8 +157,8 @@ impl<'h> Git<'h> {
     /// It cannot be started.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts git directly")]
     pub fn run_unchecked<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Result<Output, GitError> {
-        let argv = self.argv(args);
-        let done = duct::cmd(&argv[0], &argv[1..])
+        let line = self.argv(args);
+        let done = duct::cmd(&line[0], &line[1..])
             .dir(&self.tree)
             .full_env(self.environment())
             .stdin_bytes(self.stdin)

@@ -81,10 +81,10 @@ impl Repo {
     pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
         if let Some(repo) = self.graph.borrow().as_ref() {
             let found = oid(commit.as_str()).and_then(|id| repo.find_commit(id)).map(|c| c.tree_id().to_string());
-            return found.map_err(|why| self.graph_error(commit.as_str(), &why)).and_then(|id| self.tree_id(&id));
+            return found.map_err(|why| self.graph_error(commit.as_str(), &why)).and_then(|id| tree_id(&id));
         }
         let output = self.git().run(["rev-parse", "--verify", "--end-of-options", &format!("{commit}^{{tree}}")])?;
-        self.tree_id(&output.line())
+        tree_id(&output.line())
     }
 
     fn tree_id(&self, text: &str) -> Result<TreeId, GitError> {
@@ -242,10 +242,10 @@ impl Repo {
     /// # Errors
     /// The blob is missing.
     pub fn blob_size(&self, id: &BlobId) -> Result<u64, GitError> {
-        if let Some(repo) = self.graph.borrow().as_ref() {
-            if let Ok((size, _)) = oid(id.as_str()).and_then(|oid| repo.odb().and_then(|odb| odb.read_header(oid))) {
-                return Ok(size as u64);
-            }
+        if let Some(repo) = self.graph.borrow().as_ref()
+            && let Ok((size, _)) = oid(id.as_str()).and_then(|oid| repo.odb().and_then(|odb| odb.read_header(oid)))
+        {
+            return Ok(size as u64);
         }
         let output = self.git().run(["cat-file", "-s", id.as_str()])?;
         output
@@ -315,7 +315,7 @@ impl Repo {
                 added.map_err(|why| self.store_error("a tree", &why))?;
             }
             let id = builder.write().map_err(|why| self.store_error("a tree", &why))?;
-            return self.tree_id(&id.to_string());
+            return tree_id(&id.to_string());
         }
         let mut input = Vec::new();
         for (name, (mode, id)) in entries {
@@ -328,7 +328,7 @@ impl Repo {
             input.extend_from_slice(name);
             input.push(0);
         }
-        self.tree_id(&self.git().stdin(input).run(["mktree", "-z"])?.line())
+        tree_id(&self.git().stdin(input).run(["mktree", "-z"])?.line())
     }
 
     /// Stores a commit by countersign itself. The identity is fixed and the time is the caller's, so that the same work
@@ -394,6 +394,10 @@ impl super::Git<'_> {
         bytes.truncate(cap);
         Ok((bytes, cut))
     }
+}
+
+fn tree_id(text: &str) -> Result<TreeId, GitError> {
+    TreeId::new(text).map_err(|why| GitError::Unreadable { command: "git rev-parse".to_owned(), what: why.to_string() })
 }
 
 fn oid(text: &str) -> Result<git2::Oid, git2::Error> {
