@@ -87,11 +87,6 @@ impl Repo {
         tree_id(&output.line())
     }
 
-    fn tree_id(&self, text: &str) -> Result<TreeId, GitError> {
-        TreeId::new(text)
-            .map_err(|why| GitError::Unreadable { command: "git rev-parse".to_owned(), what: why.to_string() })
-    }
-
     /// A commit's parents and its committer time in seconds.
     ///
     /// # Errors
