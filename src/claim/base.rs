@@ -36,7 +36,9 @@ pub enum BaseError {
         why: String,
     },
     /// The clone lacks the history that would answer.
-    #[error("this clone is shallow and lacks the base ({why}); run `git fetch --unshallow`, or fetch the base and name it with --base")]
+    #[error(
+        "this clone is shallow and lacks the base ({why}); run `git fetch --unshallow`, or fetch the base and name it with --base"
+    )]
     Shallow {
         /// What was missing.
         why: String,
@@ -57,7 +59,9 @@ pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> 
     if let Some(rev) = named {
         return match repo.resolve(rev)? {
             Some(commit) => Ok(Base { commit, rule: format!("named: {}", escape(rev.as_bytes())) }),
-            None if repo.is_shallow() => Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) }),
+            None if repo.is_shallow() => {
+                Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) })
+            }
             None => Err(BaseError::Unknown { rev: escape(rev.as_bytes()) }),
         };
     }
@@ -86,13 +90,15 @@ fn from_upstream(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
     let output = repo.git().run(["for-each-ref", "--format=%(upstream)", &asked])?;
     let upstream = output.line();
     // A branch that tracks its own published copy says where it was pushed, not where it came from.
-    let own_copy = upstream.strip_prefix("refs/remotes/").and_then(|r| r.split_once('/')).is_some_and(|(_, b)| b == branch);
+    let own_copy =
+        upstream.strip_prefix("refs/remotes/").and_then(|r| r.split_once('/')).is_some_and(|(_, b)| b == branch);
     let is_default = matches!(branch, "main" | "master");
     if upstream.is_empty() || (own_copy && !is_default) {
         return Ok(None);
     }
     let Some(tip) = repo.resolve(&upstream)? else { return Ok(None) };
-    Ok(merge_base(repo, head, &tip, &upstream)?.map(|commit| Base { commit, rule: format!("merge-base with the upstream {upstream}") }))
+    Ok(merge_base(repo, head, &tip, &upstream)?
+        .map(|commit| Base { commit, rule: format!("merge-base with the upstream {upstream}") }))
 }
 
 fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Base>, BaseError> {
@@ -138,7 +144,9 @@ fn from_default_branch(repo: &Repo, head: &CommitId) -> Result<Base, BaseError> 
     if repo.is_shallow() {
         return Err(BaseError::Shallow { why: "no merge-base with a default branch".to_owned() });
     }
-    Err(BaseError::Ambiguous { why: "there is no upstream, no origin/HEAD, no main and no master to compare with".to_owned() })
+    Err(BaseError::Ambiguous {
+        why: "there is no upstream, no origin/HEAD, no main and no master to compare with".to_owned(),
+    })
 }
 
 fn merge_base(repo: &Repo, head: &CommitId, tip: &CommitId, name: &str) -> Result<Option<CommitId>, BaseError> {

@@ -92,7 +92,16 @@ pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeErr
         }));
     }
     sightings.extend(sightings::look_around(repo, base, &base_tree, &tree, &changed, &quarantine)?);
-    Ok(Frozen { base: base.clone(), base_tree, tree, changed, sightings, level: Some(level), given: None, quarantine: Some(quarantine) })
+    Ok(Frozen {
+        base: base.clone(),
+        base_tree,
+        tree,
+        changed,
+        sightings,
+        level: Some(level),
+        given: None,
+        quarantine: Some(quarantine),
+    })
 }
 
 /// Takes a commit as the finished work.
@@ -124,7 +133,8 @@ impl Frozen {
             Some(commit) => commit,
             None => {
                 let (_, time) = repo.parents_of(&self.base)?;
-                let message = format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+                let message =
+                    format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
                 repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
             }
         };
@@ -159,19 +169,25 @@ impl Frozen {
 fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let git = quarantine.apply(repo.git(), repo);
-    let argv = git.argv(["add", "-A", "--sparse", "--", ":/"]);
-    let mut write = vec![quarantine.root().to_owned()];
+    let line = git.argv(["add", "-A", "--sparse", "--", ":/"]);
+    let mut write = vec![quarantine.work()];
     // git-lfs's clean filter stores its objects beside git's.
     write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
     let environment: Vec<(OsString, OsString)> = git.environment();
     let launch = Launch {
-        argv,
+        argv: line,
         cwd: repo.top().to_owned(),
         env: environment,
         stdin: Vec::new(),
         log: quarantine.root().join("add.log"),
         capture: 0,
-        limits: Limits { wall: Duration::from_secs(900), idle: None, grace: Duration::from_secs(2), log_bytes: 64 << 10, hard_output: 1 << 30 },
+        limits: Limits {
+            wall: Duration::from_secs(900),
+            idle: None,
+            grace: Duration::from_secs(2),
+            log_bytes: 64 << 10,
+            hard_output: 1 << 30,
+        },
         profile: Profile::snapshot(write),
     };
     let ended = run_to_end(repo.host(), &launch);
@@ -180,7 +196,11 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
     }
     let said = std::fs::read(&ended.log.path).unwrap_or_default();
     let said = escape(said.get(said.len().saturating_sub(400)..).unwrap_or(&said)).replace("\\x0a", " ");
-    Err(FreezeError::Unreadable { tree: repo.top().to_owned(), ending: ended.ending.sentence(), said: said.trim().to_owned() })
+    Err(FreezeError::Unreadable {
+        tree: repo.top().to_owned(),
+        ending: ended.ending.sentence(),
+        said: said.trim().to_owned(),
+    })
 }
 
 fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {
@@ -193,7 +213,9 @@ fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeErro
 /// than the base has (`git checkout` cannot clear such a path either).
 fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>, FreezeError> {
     let mut phantoms = Vec::new();
-    for change in changed.iter().filter(|c| c.kind == ChangeKind::Modified && c.old_mode == c.new_mode && !c.is_gitlink()) {
+    for change in
+        changed.iter().filter(|c| c.kind == ChangeKind::Modified && c.old_mode == c.new_mode && !c.is_gitlink())
+    {
         let on_disk = repo.top().join(change.path.to_path_buf());
         let size = std::fs::symlink_metadata(&on_disk).ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
         // The size alone rules out nearly every real edit before anything is read.

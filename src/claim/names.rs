@@ -19,14 +19,21 @@ pub(super) fn collisions(repo: &Repo, tree: &TreeId, changed: &[Change]) -> Resu
             let (folder, name) = (&bytes[..start.max(1) - 1], &bytes[start..end]);
             start = end + 1;
             if !folders.contains_key(folder) {
-                let names = repo.folder(tree, &RepoPath::from_bytes(folder))?.into_iter().map(|(name, _)| name).collect();
+                let names =
+                    repo.folder(tree, &RepoPath::from_bytes(folder))?.into_iter().map(|(name, _)| name).collect();
                 folders.insert(folder.to_vec(), names);
             }
             let neighbours = folders.get(folder).map_or(&[][..], Vec::as_slice);
-            for other in neighbours.iter().filter(|other| &other[..] != name && fold(other).is_some() && fold(other) == fold(name)) {
+            for other in neighbours
+                .iter()
+                .filter(|other| &other[..] != name && fold(other).is_some() && fold(other) == fold(name))
+            {
                 let detail = format!(
                     "`{}` is the same name as `{}` on file systems that fold case or normalise ({} and {})",
-                    escape(name), escape(other), hex(name), hex(other)
+                    escape(name),
+                    escape(other),
+                    hex(name),
+                    hex(other)
                 );
                 seen.push(Sighting { kind: SightingKind::NameCollision, path: Some(change.path.clone()), detail });
             }

@@ -20,13 +20,20 @@ impl Quarantine {
         fs::create_dir_all(&own).map_err(|why| GitError::Io { doing: "create", path: own.clone(), why })?;
         let root = tempfile::Builder::new().prefix("freeze-").tempdir_in(&own);
         let root = root.map_err(|why| GitError::Io { doing: "create a folder in", path: own, why })?;
-        let (objects, index) = (root.path().join("objects"), root.path().join("index"));
-        fs::create_dir(&objects).map_err(|why| GitError::Io { doing: "create", path: objects.clone(), why })?;
+        let work = root.path().join("work");
+        let (objects, index) = (work.join("objects"), work.join("index"));
+        fs::create_dir_all(&objects).map_err(|why| GitError::Io { doing: "create", path: objects.clone(), why })?;
         Ok(Self { root, objects, index })
     }
 
+    /// Where logs may lie: the snapshot's git cannot write here.
     pub(super) fn root(&self) -> &Path {
         self.root.path()
+    }
+
+    /// All that the snapshot's git may write: the private index and store.
+    pub(super) fn work(&self) -> PathBuf {
+        self.root.path().join("work")
     }
 
     pub(super) fn objects(&self) -> &Path {
@@ -61,7 +68,8 @@ impl Quarantine {
         let store = repo.common_dir().join("objects");
         let mut packs = Vec::new();
         for entry in walkdir::WalkDir::new(&self.objects).min_depth(1) {
-            let entry = entry.map_err(|why| GitError::Io { doing: "read", path: self.objects.clone(), why: why.into() })?;
+            let entry =
+                entry.map_err(|why| GitError::Io { doing: "read", path: self.objects.clone(), why: why.into() })?;
             if !entry.file_type().is_file() {
                 continue;
             }
@@ -75,7 +83,10 @@ impl Quarantine {
             }
         }
         packs.sort();
-        packs.into_iter().filter(|(_, from, _)| !from.components().any(|c| c.as_os_str() == "info")).try_for_each(|(_, from, to)| move_object(&from, &to))
+        packs
+            .into_iter()
+            .filter(|(_, from, _)| !from.components().any(|c| c.as_os_str() == "info"))
+            .try_for_each(|(_, from, to)| move_object(&from, &to))
     }
 }
 

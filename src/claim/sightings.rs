@@ -14,9 +14,26 @@ const MOST_IGNORED: usize = 50;
 /// Configuration that makes git run a program, by the end of its name. Listed, because a worker may have written it into
 /// the configuration that all worktrees share.
 const EXECUTABLE: &[&str] = &[
-    ".clean", ".smudge", ".process", ".textconv", ".driver", ".command", ".cmd", "core.fsmonitor", "core.hookspath", "core.sshcommand",
-    "core.editor", "core.pager", "core.askpass", "diff.external", "gpg.program", "gpg.ssh.program", "include.path", "credential.helper",
-    "sequence.editor", "uploadpack.packobjectshook",
+    ".clean",
+    ".smudge",
+    ".process",
+    ".textconv",
+    ".driver",
+    ".command",
+    ".cmd",
+    "core.fsmonitor",
+    "core.hookspath",
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.askpass",
+    "diff.external",
+    "gpg.program",
+    "gpg.ssh.program",
+    "include.path",
+    "credential.helper",
+    "sequence.editor",
+    "uploadpack.packobjectshook",
 ];
 
 /// Everything that a worktree can show beside its tree.
@@ -59,7 +76,11 @@ fn rewritten_history(repo: &Repo, base: &CommitId, rev: &str) -> Result<Option<S
     if repo.is_ancestor(base, &head)? {
         return Ok(None);
     }
-    let detail = format!("the base {} is not an ancestor of {} any more: history was rewritten, or the base is wrong", base.short(), head.short());
+    let detail = format!(
+        "the base {} is not an ancestor of {} any more: history was rewritten, or the base is wrong",
+        base.short(),
+        head.short()
+    );
     Ok(Some(Sighting { kind: SightingKind::RewrittenHistory, path: None, detail }))
 }
 
@@ -94,7 +115,9 @@ fn same_as_index(repo: &Repo, quarantine: &Quarantine, path: &RepoPath) -> Resul
     let staged = git().run(args.into_iter().chain([name.as_os_str()]))?;
     let staged = String::from_utf8_lossy(&staged.stdout).split(' ').nth(1).map(str::to_owned);
     // Without filters: a program that a worker planted must not run here, outside the box.
-    let hashed = git().run_unchecked(["hash-object", "--no-filters", "--"].map(std::ffi::OsStr::new).into_iter().chain([name.as_os_str()]))?;
+    let hashed = git().run_unchecked(
+        ["hash-object", "--no-filters", "--"].map(std::ffi::OsStr::new).into_iter().chain([name.as_os_str()]),
+    )?;
     Ok(staged.filter(|_| hashed.success()).map(|id| id == hashed.line()))
 }
 
@@ -110,7 +133,8 @@ fn ignored_files(repo: &Repo, quarantine: &Quarantine, changed: &[Change]) -> Re
     }
     let asked = files.iter().take(MOST_IGNORED).flat_map(|p| [p, &b"\0"[..]].concat()).collect::<Vec<u8>>();
     let rules = git().stdin(asked).run_unchecked(["check-ignore", "-v", "-z", "--stdin"])?;
-    let changed_rules: BTreeSet<&[u8]> = changed.iter().filter(|c| c.path.file_name() == b".gitignore").map(|c| c.path.as_bytes()).collect();
+    let changed_rules: BTreeSet<&[u8]> =
+        changed.iter().filter(|c| c.path.file_name() == b".gitignore").map(|c| c.path.as_bytes()).collect();
     let mut seen = Vec::new();
     let fields: Vec<&[u8]> = rules.stdout.split(|b| *b == 0).collect();
     for rule in fields.chunks_exact(4) {
@@ -158,7 +182,10 @@ fn executable_config(repo: &Repo) -> Result<Vec<Sighting>, GitError> {
         let mut parts = entry.splitn(2, |b| *b == b'\n');
         let name = escape(parts.next().unwrap_or_default());
         let lower = name.to_lowercase();
-        if EXECUTABLE.iter().any(|end| lower.ends_with(end)) || lower.starts_with("alias.") || lower.starts_with("includeif.") {
+        if EXECUTABLE.iter().any(|end| lower.ends_with(end))
+            || lower.starts_with("alias.")
+            || lower.starts_with("includeif.")
+        {
             let value = escape(parts.next().unwrap_or_default());
             let detail = format!("{} configuration runs a program: {name} = {value}", escape(scope));
             seen.push(Sighting { kind: SightingKind::ExecutableConfig, path: None, detail });

@@ -205,7 +205,9 @@ impl Repo {
         };
         if let Some(repo) = self.graph.borrow().as_ref() {
             let tree = oid(&id).and_then(|oid| repo.find_tree(oid)).map_err(|why| self.graph_error(&id, &why))?;
-            let entry = |e: git2::TreeEntry<'_>| (e.name_bytes().to_vec(), Entry { mode: mode_of(e.filemode_raw()), id: e.id().to_string() });
+            let entry = |e: git2::TreeEntry<'_>| {
+                (e.name_bytes().to_vec(), Entry { mode: mode_of(e.filemode_raw()), id: e.id().to_string() })
+            };
             return Ok(tree.iter().map(entry).collect());
         }
         let listed = parse_ls_tree(&self.git().run(["ls-tree", "-z", &id])?.stdout)?;
