@@ -1,7 +1,7 @@
 //! What a worker says about its own work: the `RESULT` report, read without believing it.
 //!
 //! Nothing here touches the machine. [`sources`] chooses among the copies of a report, [`parse`] reads one copy,
-//! [`examine`] names what the grammar lets pass, [`files`] turns `FILE_LIST` into paths, and [`delta`] applies the
+//! [`mod@examine`] names what the grammar lets pass, [`files`] turns `FILE_LIST` into paths, and [`delta`] applies the
 //! README changes a report carries. A report is a claim, never evidence (DESIGN §1).
 
 pub mod blocks;

@@ -182,7 +182,7 @@ fn header_is_complete(lines: &[Line<'_>]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Document {
-    /// The name in the marker, as written: hostile until [`super::examine`] has seen it.
+    /// The name in the marker, as written: hostile until [`super::examine()`] has seen it.
     pub file_name: String,
     /// The text up to the next marker, without leading and trailing line ends.
     pub body: String,

@@ -150,7 +150,7 @@ pub enum EncodingNote {
     Nul,
 }
 
-/// A worker's report, read and well-formed. What it says may still be false or nonsense: see [`super::examine`].
+/// A worker's report, read and well-formed. What it says may still be false or nonsense: see [`super::examine()`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Report {
