@@ -123,7 +123,8 @@ pub fn attempts(repo: &Repo, key: &str) -> Result<Vec<CommitId>, CaseError> {
 fn previous(repo: &Repo, commit: &CommitId) -> Result<Option<CommitId>, CaseError> {
     let (mut parents, _) = repo.parents_of(commit)?;
     let written = repo.file(&repo.tree_of(commit)?, &RepoPath::from("claim.json"), LARGEST_LEDGER)?;
-    let claim: Option<Claim> = written.map(|bytes| serde_json::from_slice(&bytes).map_err(LedgerError::Encoding)).transpose()?;
+    let claim: Option<Claim> =
+        written.map(|bytes| serde_json::from_slice(&bytes).map_err(LedgerError::Encoding)).transpose()?;
     if claim.and_then(|claim| claim.commit).is_some() {
         parents.pop();
     }
