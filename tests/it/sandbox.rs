@@ -165,6 +165,33 @@ fn a_loopback_of_its_own_serves_tests_and_reaches_nothing_else() {
     assert_eq!(ended.level.network, Network::Loopback);
 }
 
+/// The helper here is a script that plays a kernel without namespaces.
+#[test]
+fn where_a_loopback_is_impossible_the_network_is_open_and_the_level_says_so() {
+    let mut stand = Stand::new();
+    let helper = stand.outside().join("helper");
+    std::fs::write(
+        &helper,
+        r#"#!/bin/sh
+read -r order
+case $order in
+*'"network":"loopback"'*) echo '{"no-loopback":{"why":"forbidden here"}}' >&0 ;;
+*'"network":"open"'*) echo '{"ended":{"code":0,"signal":null,"strays":0,"left":0,"level":{"landlock-abi":7,"enforced":true,"no-new-privs":true,"seccomp":true,"network":"open","why":[]}}}' >&0 ;;
+esac
+"#,
+    )
+    .unwrap();
+    std::fs::set_permissions(&helper, PermissionsExt::from_mode(0o755)).unwrap();
+    stand.host.helper = helper;
+    let mut launch = stand.launch(["true"]);
+    launch.profile.network = Network::Loopback;
+    let ended = stand.run(&launch);
+    assert_eq!(ended.ending, Ending::Exited { code: 0 });
+    assert_eq!(ended.level.network, Network::Open);
+    let why = "the network stays open, because one of its own is impossible here: forbidden here";
+    assert_eq!(ended.level.why, [why]);
+}
+
 #[test]
 fn processes_outside_cannot_be_signalled_not_even_the_helper() {
     let stand = Stand::new();
