@@ -1,1 +1,4 @@
+//! One binary for all integration tests.
+
+mod real_board;
 fn main() {}
