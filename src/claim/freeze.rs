@@ -133,7 +133,8 @@ impl Frozen {
             commit
         } else {
             let (_, time) = repo.parents_of(&self.base)?;
-            let message = format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            let message =
+                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
             repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
         };
         let name = format!("refs/countersign/claims/{key}/{number}");

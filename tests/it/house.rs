@@ -37,7 +37,7 @@ const FUNCTION_BUDGET: usize = 80;
 const STARTERS: [&str; 3] = ["host/git", "host/process", "host/sandbox"];
 
 /// File names that say nothing.
-const EMPTY_NAMES: [&str; 5] = ["util", "utils", "helper", "helpers", "manager"];
+const EMPTY_NAMES: [&str; 4] = ["util", "utils", "helpers", "manager"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

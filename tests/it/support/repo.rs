@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// The first date the counter gives, in seconds since 1970: every commit is one second after the one before it.
 const FIRST_DATE: u64 = 1_700_000_000;
 
+/// The binary under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
+
 /// A repository in a folder that vanishes with it.
 ///
 /// Below [`TestRepo::root`] lie `repo` (the worktree), `home`, `tmp` (the program's `TMPDIR`) and whatever a test puts
@@ -128,9 +131,12 @@ impl TestRepo {
 
     /// Runs the binary in a folder, with further variables and something on standard input.
     pub(crate) fn run_with(&self, dir: &Path, args: &[&str], vars: &[(&str, &OsStr)], input: &[u8]) -> Outcome {
-        let binary = env!("CARGO_BIN_EXE_countersign");
-        let mut child = self
-            .command(binary, dir)
+        let command = self.command(BINARY, dir);
+        Self::finish(command, args, vars, input)
+    }
+
+    fn finish(mut command: Command, args: &[&str], vars: &[(&str, &OsStr)], input: &[u8]) -> Outcome {
+        let mut child = command
             .args(args)
             .envs(vars.iter().copied())
             .stdin(Stdio::piped())
@@ -155,23 +161,30 @@ impl TestRepo {
 
     /// Runs the binary and lists every `git` it starts, one argument line each.
     ///
-    /// A git that cannot be counted (its box forbids writing the list) fails with 97 rather than go uncounted.
+    /// The list is an open file handed down to every child, for a box forbids opening one. A git that has lost it fails
+    /// with 97 rather than go uncounted.
     pub(crate) fn run_counting_git(&self, args: &[&str]) -> (Outcome, Vec<String>) {
-        let (folder, list) = (self.root().join("counted"), self.root().join("tmp/git-runs"));
-        let real = find_program("git");
+        let list = self.root().join("git-runs");
+        std::fs::write(&list, "").unwrap();
+        let (command, path) = self.counting(&list, BINARY);
+        let outcome = Self::finish(command, args, &[("PATH", &path)], b"");
+        (outcome, std::fs::read_to_string(&list).unwrap().lines().map(str::to_owned).collect())
+    }
+
+    /// A program started with descriptor 9 open on the list, and the search path that finds the counting git first.
+    fn counting(&self, list: &Path, program: &str) -> (Command, OsString) {
+        let folder = self.root().join("counted");
         let script = format!(
-            "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}' || {{ echo 'uncounted git' >&2; exit 97; }}\nexec '{}' \"$@\"\n",
-            list.display(),
-            real.display()
+            "#!/bin/sh\nprintf '%s\\n' \"$*\" >&9 || {{ echo 'uncounted git' >&2; exit 97; }}\nexec '{}' \"$@\"\n",
+            find_program("git").display()
         );
         write_script(&folder.join("git"), &script);
-        std::fs::write(&list, "").unwrap();
-        let mut path = OsString::from(folder);
+        let mut path = folder.into_os_string();
         path.push(":");
         path.push(search_path());
-        let outcome = self.run_with(&self.path(), args, &[("PATH", &path)], b"");
-        let runs = String::from_utf8_lossy(&std::fs::read(&list).unwrap()).lines().map(str::to_owned).collect();
-        (outcome, runs)
+        let mut command = self.command("sh", &self.path());
+        command.args(["-c", "exec 9>>\"$0\"; exec \"$@\""]).arg(list).arg(program);
+        (command, path)
     }
 
     /// Asserts that nothing of this test's runs is alive: no process whose folder, arguments or environment name
@@ -319,11 +332,13 @@ fn the_binary_starts_without_the_callers_environment() {
 }
 
 #[test]
-fn every_git_is_counted() {
+fn every_git_is_counted_and_none_goes_uncounted() {
     let repo = TestRepo::new();
-    drop(repo.run_counting_git(&["--version"]));
-    let done =
-        repo.command(repo.root().join("counted/git"), &repo.path()).args(["rev-parse", "HEAD"]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&done.stdout).trim(), repo.git(&["rev-parse", "HEAD"]));
-    assert_eq!(std::fs::read_to_string(repo.root().join("tmp/git-runs")).unwrap(), "rev-parse HEAD\n");
+    let list = repo.root().join("git-runs");
+    let (command, path) = repo.counting(&list, "sh");
+    let done = TestRepo::finish(command, &["-c", "git rev-parse HEAD; git version | cat"], &[("PATH", &path)], b"");
+    assert!(done.exits(0).stdout.starts_with(&repo.git(&["rev-parse", "HEAD"])));
+    assert_eq!(std::fs::read_to_string(&list).unwrap(), "rev-parse HEAD\nversion\n");
+    let lost = repo.command(repo.root().join("counted/git"), &repo.path()).arg("version").output().unwrap();
+    assert_eq!(lost.status.code(), Some(97));
 }
