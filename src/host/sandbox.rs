@@ -12,7 +12,7 @@ mod network;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod supervisor;
-mod tree;
+pub(in crate::host) mod tree;
 pub(in crate::host) mod wire;
 
 use schemars::JsonSchema;

@@ -267,6 +267,31 @@ fn a_helper_that_is_no_helper_loses_the_ending() {
 }
 
 #[test]
+fn a_helper_that_is_killed_loses_the_ending_but_not_its_orphans() {
+    let stand = Stand::new();
+    let mut launch = stand.shell("sh -c 'echo $$ > orphan; exec sleep 300' & while [ ! -s orphan ]; do sleep 0.01; done; kill -9 $PPID; sleep 300");
+    launch.profile = launch.profile.unconfined();
+    let ended = stand.run(&launch);
+    let Ending::Lost { why } = &ended.ending else { panic!("{:?}", ended.ending) };
+    assert!(why.contains("without an answer") && why.contains("SIGKILL"), "{why}");
+    assert!(ends(stand.pid("orphan")));
+}
+
+#[test]
+fn a_family_that_keeps_forking_is_ended() {
+    let stand = Stand::new();
+    let launch = stand.shell(
+        "trap '' TERM; for n in 1 2 3 4 5 6 7 8 9 10; do
+           setsid sh -c 'trap \"\" TERM; while :; do (sleep 0.01; setsid sleep 0.02) & wait $!; done' &
+         done; echo ready; while :; do (:) & wait; done",
+    );
+    let cancel = stand.host.cancel.clone();
+    let ended = run_watched(&stand.host, &launch, &mut |_, _| cancel.ask());
+    assert_eq!(ended.ending, Ending::Cancelled);
+    assert!(ended.strays >= 10, "{}", ended.strays);
+}
+
+#[test]
 fn a_signal_is_told_by_its_number() {
     let stand = Stand::new();
     assert_eq!(stand.run(&stand.shell("kill -SEGV $$")).ending, Ending::Signalled { signal: 11 });
@@ -275,11 +300,11 @@ fn a_signal_is_told_by_its_number() {
 #[test]
 fn the_child_sees_its_own_environment_and_no_descriptor_but_three() {
     let stand = Stand::new();
-    let (_kept, open) = (std::fs::File::open("/dev/null").unwrap(), std::fs::File::open("/dev/null").unwrap());
+    let open = std::fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
     let mut launch = stand.launch(["env"]);
     launch.env.push(("ODD".into(), std::os::unix::ffi::OsStringExt::from_vec(b"\xff =\n".to_vec())));
-    assert_eq!(stand.run(&launch).stdout, b"PATH=/usr/local/bin:/usr/bin:/bin\nODD=\xff =\n\n");
+    assert_eq!(stand.run(&launch).stdout, b"ODD=\xff =\n\nPATH=/usr/local/bin:/usr/bin:/bin\n");
     // The listing itself holds the fourth.
     let listed = stand.run(&stand.launch(["ls", "/proc/self/fd"])).stdout;
     assert_eq!(String::from_utf8_lossy(&listed), "0\n1\n2\n3\n");

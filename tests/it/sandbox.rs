@@ -165,6 +165,65 @@ fn a_loopback_of_its_own_serves_tests_and_reaches_nothing_else() {
     assert_eq!(ended.level.network, Network::Loopback);
 }
 
+/// RULINGS 7: a worker may have planted a filter; the git that freezes its work runs it, and it can do no harm.
+#[test]
+fn git_freezes_a_tree_in_the_snapshot_box_and_a_planted_filter_writes_nowhere() {
+    let stand = Stand::new();
+    let mut setup = stand.shell(
+        "git init -q . && echo '* filter=evil' > .gitattributes && echo text > file && echo victim > ../victim &&
+         git config filter.evil.clean 'echo evil > ../victim; chmod 777 ../victim; echo evil > .git/config; cat' &&
+         mkdir ../inside/objects",
+    );
+    setup.cwd = stand.outside();
+    setup.profile = setup.profile.unconfined();
+    assert!(stand.run(&setup).ending.is_success(), "{}", stand.log());
+    let mut freeze = stand.shell("git add -A -- :/ && git write-tree");
+    freeze.cwd = stand.outside();
+    freeze.profile = Profile::snapshot(vec![stand.inside()]);
+    for (name, value) in [
+        ("GIT_INDEX_FILE", stand.inside().join("index")),
+        ("GIT_OBJECT_DIRECTORY", stand.inside().join("objects")),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", stand.outside().join(".git/objects")),
+    ] {
+        freeze.env.push((name.into(), value.into()));
+    }
+    let victim = stand.outside().with_file_name("victim");
+    let mode = victim.metadata().unwrap().permissions().mode();
+    let Some(ended) = boxed(&stand, &freeze) else { return };
+    assert!(ended.ending.is_success(), "{}", stand.log());
+    assert_eq!(ended.stdout.len(), 41, "{}", stand.log());
+    assert_eq!(std::fs::read(&victim).unwrap(), b"victim\n");
+    assert_eq!(victim.metadata().unwrap().permissions().mode(), mode);
+    assert_ne!(std::fs::read(stand.outside().join(".git/config")).unwrap(), b"evil\n");
+}
+
+/// The helper here is a script that plays a kernel without namespaces.
+#[test]
+fn where_a_loopback_is_impossible_the_network_is_open_and_the_level_says_so() {
+    let mut stand = Stand::new();
+    let helper = stand.outside().join("helper");
+    std::fs::write(
+        &helper,
+        r#"#!/bin/sh
+read -r order
+case $order in
+*'"network":"loopback"'*) echo '{"no-loopback":{"why":"forbidden here"}}' >&0 ;;
+*'"network":"open"'*) echo '{"ended":{"code":0,"signal":null,"strays":0,"left":0,"level":{"landlock-abi":7,"enforced":true,"no-new-privs":true,"seccomp":true,"network":"open","why":[]}}}' >&0 ;;
+esac
+"#,
+    )
+    .unwrap();
+    std::fs::set_permissions(&helper, PermissionsExt::from_mode(0o755)).unwrap();
+    stand.host.helper = helper;
+    let mut launch = stand.launch(["true"]);
+    launch.profile.network = Network::Loopback;
+    let ended = stand.run(&launch);
+    assert_eq!(ended.ending, Ending::Exited { code: 0 });
+    assert_eq!(ended.level.network, Network::Open);
+    let why = "the network stays open, because one of its own is impossible here: forbidden here";
+    assert_eq!(ended.level.why, [why]);
+}
+
 #[test]
 fn processes_outside_cannot_be_signalled_not_even_the_helper() {
     let stand = Stand::new();

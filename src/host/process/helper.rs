@@ -1,7 +1,7 @@
 //! Our end of a box helper.
 
-use crate::host::sandbox::BOX_ARGUMENT;
 use crate::host::sandbox::wire::{Answer, Order};
+use crate::host::sandbox::{BOX_ARGUMENT, tree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -153,10 +153,12 @@ impl<'a> Helper<'a> {
         self.stdout.is_none() && self.stderr.is_none()
     }
 
-    /// Ends the helper itself if it has not ended, and collects it.
-    pub(super) fn finish(mut self, by_force: bool) -> Option<String> {
-        if by_force {
+    /// Ends the helper itself if it has not ended, and collects it. If it was lost, what it leaves of its session is
+    /// ended for it.
+    pub(super) fn finish(mut self, lost: bool) -> Option<String> {
+        if lost {
             let _ = self.child.kill();
+            tree::end_session(self.child.id());
         }
         // Closed first: a helper that still listens takes it as our end and leaves.
         drop(self.control.take());

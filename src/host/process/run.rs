@@ -127,15 +127,15 @@ impl<'a> Run<'a> {
                 return Ok(Answer::NotStarted { why });
             }
         };
-        let (answer, by_force) = self.converse(&mut helper);
-        let left = helper.finish(by_force);
+        let (answer, lost) = self.converse(&mut helper);
+        let left = helper.finish(lost);
         answer.map_err(|why| match left {
             Some(how) => format!("{why} ({how})"),
             None => why,
         })
     }
 
-    /// Until the answer is there and the outputs are closed. True: the helper must be ended by force.
+    /// Until the answer is there and the outputs are closed. True: the helper is lost and must be ended by force.
     fn converse(&mut self, helper: &mut Helper<'_>) -> (Result<Answer, String>, bool) {
         let mut buffer = vec![0_u8; 64 << 10];
         let mut answer: Option<(Result<Answer, String>, Duration)> = None;
@@ -162,8 +162,8 @@ impl<'a> Run<'a> {
             }
         }
         let answer = answer.map_or_else(|| Err("the box helper gave no answer".to_owned()), |(answer, _)| answer);
-        let by_force = answer.is_err();
-        (answer, by_force)
+        let lost = answer.is_err();
+        (answer, lost)
     }
 
     fn read(&mut self, helper: &mut Helper<'_>, ready: Ready, buffer: &mut [u8]) {

@@ -111,12 +111,13 @@ impl Process {
         rustix::process::pidfd_send_signal(&self.handle, signal).is_ok()
     }
 
-    /// Holds the process if it still has this parent after the hold.
-    fn hold(raw: i32, parent: i32) -> Option<Self> {
-        let pid = Pid::from_raw(raw)?;
+    /// Holds the process if it is still what it was when it was listed.
+    fn hold(listed: &Listed) -> Option<Self> {
+        let pid = Pid::from_raw(listed.pid)?;
         let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()?;
-        let still = stat(raw).is_some_and(|(ppid, _)| ppid == parent || ppid == me());
-        still.then_some(Self { pid, handle })
+        let now = Listed::read(listed.pid)?;
+        let same = now.session == listed.session || now.parent == listed.parent || now.parent == me();
+        same.then_some(Self { pid, handle })
     }
 }
 
@@ -125,41 +126,84 @@ fn me() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Parent and state letter of a process. Its name may hold spaces and brackets: fields start after the last bracket.
+/// One live process as `/proc` lists it.
 #[cfg(target_os = "linux")]
-fn stat(pid: i32) -> Option<(i32, u8)> {
-    let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let end = line.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = line.get(end + 2..)?.split(|byte| *byte == b' ');
-    let state = *fields.next()?.first()?;
-    let parent = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-    Some((parent, state))
+struct Listed {
+    pid: i32,
+    parent: i32,
+    session: i32,
+}
+
+#[cfg(target_os = "linux")]
+impl Listed {
+    /// Reads a process that has not ended. Its name may hold spaces and brackets: fields start after the last bracket.
+    fn read(pid: i32) -> Option<Self> {
+        let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let end = line.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = std::str::from_utf8(line.get(end + 2..)?).ok()?.split(' ');
+        if matches!(fields.next()?, "Z" | "X") {
+            return None;
+        }
+        let parent = fields.next()?.parse().ok()?;
+        let session = fields.nth(1)?.parse().ok()?;
+        Some(Self { pid, parent, session })
+    }
+
+    fn all() -> Vec<Self> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        entries.flatten().filter_map(|entry| Self::read(entry.file_name().to_str()?.parse().ok()?)).collect()
+    }
 }
 
 /// Every live process below us.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<Process> {
-    let mut all = Vec::new();
-    if let Ok(entries) = std::fs::read_dir("/proc") {
-        for entry in entries.flatten() {
-            let pid = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-            if let Some((pid, (parent, state))) = pid.and_then(|pid| stat(pid).map(|found| (pid, found))) {
-                all.push((pid, parent, state));
-            }
-        }
-    }
+    let all = Listed::all();
     let mut below = BTreeSet::from([me()]);
     let mut grew = true;
     while grew {
         grew = false;
-        for (pid, parent, _) in &all {
-            grew |= below.contains(parent) && below.insert(*pid);
+        for listed in &all {
+            grew |= below.contains(&listed.parent) && below.insert(listed.pid);
         }
     }
-    all.into_iter()
-        .filter(|(pid, _, state)| *pid != me() && below.contains(pid) && !matches!(*state, b'Z' | b'X'))
-        .filter_map(|(pid, parent, _)| Process::hold(pid, parent))
-        .collect()
+    all.iter().filter(|listed| listed.pid != me() && below.contains(&listed.pid)).filter_map(Process::hold).collect()
+}
+
+/// Ends every process of a session whose leader died and has not been reaped (so its number is nobody else's).
+///
+/// For a conductor whose helper was killed: the orphans are no longer below anyone who knows them, but those that did
+/// not leave the helper's session can still be found. Returns how many were killed.
+#[cfg(target_os = "linux")]
+pub(in crate::host) fn end_session(session: u32) -> usize {
+    let clock = Clock::System.stopwatch();
+    let mut killed = BTreeSet::new();
+    while clock.elapsed() < PATIENCE {
+        let members: Vec<_> = Listed::all()
+            .iter()
+            .filter(|listed| u32::try_from(listed.session) == Ok(session))
+            .filter_map(Process::hold)
+            .collect();
+        if members.is_empty() {
+            break;
+        }
+        for process in &members {
+            process.signal(Signal::STOP);
+        }
+        for process in &members {
+            if process.signal(Signal::KILL) {
+                killed.insert(process.pid.as_raw_nonzero().get());
+            }
+        }
+        let _ = nanosleep(&PAUSE);
+    }
+    killed.len()
+}
+
+/// Sessions cannot be listed here.
+#[cfg(not(target_os = "linux"))]
+pub(in crate::host) fn end_session(_session: u32) -> usize {
+    0
 }
 
 #[cfg(not(target_os = "linux"))]
