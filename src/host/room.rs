@@ -186,7 +186,8 @@ impl Room {
             .env("GIT_DIR", self.slot.admin())
             .env("GIT_WORK_TREE", self.path())
             .env("GIT_NO_LAZY_FETCH", "1");
-        let line: Vec<OsString> = WHOLE_TREE.iter().chain(args).map(OsString::from).chain(tail.iter().cloned()).collect();
+        let line: Vec<OsString> =
+            WHOLE_TREE.iter().chain(args).map(OsString::from).chain(tail.iter().cloned()).collect();
         let failed = |ending: String, said: String| RoomError::Checkout {
             command: format!("git {}", args.join(" ")),
             ending,
@@ -197,7 +198,10 @@ impl Room {
             let output = git.run_unchecked(&line)?;
             return match output.code {
                 Some(0) => Ok(output.stdout),
-                code => Err(failed(code.map_or("was killed".to_owned(), |c| format!("exited with code {c}")), output.said())),
+                code => Err(failed(
+                    code.map_or("was killed".to_owned(), |c| format!("exited with code {c}")),
+                    output.said(),
+                )),
             };
         }
         let write = vec![self.path().to_owned(), self.slot.admin().to_owned()];
@@ -216,7 +220,10 @@ impl Room {
             return Err(failed(ended.ending.sentence(), end_of(&self.slot.log())));
         }
         if ended.stdout_total > LARGEST_ANSWER {
-            return Err(failed("succeeded".to_owned(), format!("its answer of {} bytes is too long", ended.stdout_total)));
+            return Err(failed(
+                "succeeded".to_owned(),
+                format!("its answer of {} bytes is too long", ended.stdout_total),
+            ));
         }
         Ok(ended.stdout)
     }

@@ -145,9 +145,9 @@ impl Slot {
 
     fn forget(&self, repo: &Repo) -> Result<(), RoomError> {
         let record = self.folder.join("gitfile");
-        let known = fs::read(&record).ok().filter(|gitfile| {
-            admin_of(gitfile, &self.tree).is_some_and(|admin| admin.join("commondir").is_file())
-        });
+        let known = fs::read(&record)
+            .ok()
+            .filter(|gitfile| admin_of(gitfile, &self.tree).is_some_and(|admin| admin.join("commondir").is_file()));
         if fs::symlink_metadata(&self.tree).is_ok() {
             self.discard(&self.tree)?;
         }
