@@ -1,5 +1,7 @@
 //! Freeze the work: a claim is the finished work as a commit that nobody can edit.
 
+pub mod text;
+
 use crate::host::git::Change;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;

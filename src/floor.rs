@@ -4,6 +4,8 @@
 //! and the worker's report, and returns a [`CheckReport`]; what it cannot find out is `unknown`, which is never a pass
 //! and never the worker's fault.
 
+pub mod secrets;
+
 use crate::claim::{Claim, Sighting};
 use crate::config::Settings;
 use crate::host::git::{GitError, Repo};

@@ -4,6 +4,8 @@
 //! with its brief, answer and decision as a commit. Every later stage reads receipts, and a decision is computed from
 //! nothing else, so that replaying a ledger gives the same decision.
 
+pub mod redact;
+
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;

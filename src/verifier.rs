@@ -1,1 +1,8 @@
-//! Stage to come.
+//! Fresh eyes: what the verifier is told, how it is asked, and the proof that it touched nothing.
+
+pub mod brief;
+pub mod fence;
+pub mod mechanical;
+
+/// The verifier's standing orders, as coding agents load them.
+pub const VERIFIER_PROMPT: &str = include_str!("../agents/verifier.md");
