@@ -9,6 +9,7 @@ use super::VERIFIER_PROMPT;
 use super::fence::Fence;
 use crate::claim::Claim;
 use crate::claim::text::{Body, ChangeText};
+use crate::host::git::ChangeKind;
 use crate::host::path::RepoPath;
 use crate::receipts::{Receipt, TaskRecord};
 use sections::{changes, findings, not_shown_table, settled, tests};
@@ -64,7 +65,9 @@ pub fn compose_brief(input: &BriefInput<'_>) -> Brief {
     let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
     for (index, change) in input.claim.changed.iter().enumerate() {
         let whole = match input.changes.get(index).map(|c| &c.body) {
-            Some(Body::Text { whole, .. }) => *whole && carried.contains(&index),
+            // A deletion is told in full by its row in the table.
+            _ if change.kind == ChangeKind::Deleted => true,
+            Some(Body::Text { whole, .. }) => *whole && carried.binary_search(&index).is_ok(),
             Some(Body::Nothing | Body::Binary { .. }) => true,
             Some(Body::TooLarge { .. }) | None => false,
         };

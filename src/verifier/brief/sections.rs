@@ -6,6 +6,7 @@ use crate::host::path::RepoPath;
 use crate::receipts::{CaseResult, CheckReport, Fact, Receipt, State, TestCase};
 use crate::task::Proof;
 use crate::verifier::fence::Fence;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// At most this many bytes of test names; failures come first.
@@ -141,7 +142,7 @@ pub(super) fn changes(input: &BriefInput<'_>, carried: &[usize], fence: &Fence) 
     for (index, change) in input.claim.changed.iter().enumerate() {
         let Some(text) = input.changes.get(index) else { continue };
         let body = match &text.body {
-            Body::Text { text, .. } if carried.contains(&index) => text.clone(),
+            Body::Text { text, .. } if carried.binary_search(&index).is_ok() => text.clone(),
             Body::Text { .. } | Body::TooLarge { .. } => "(not shown here; see the list below)\n".to_owned(),
             Body::Binary { bytes, id } => format!("(not text: {bytes} bytes, content {})\n", id.short()),
             Body::Nothing => String::new(),
@@ -164,15 +165,16 @@ pub(super) fn not_shown_table(input: &BriefInput<'_>, not_shown: &[RepoPath], fe
     if not_shown.is_empty() {
         return String::new();
     }
+    let wanted: BTreeSet<&RepoPath> = not_shown.iter().collect();
+    let missing = input.claim.changed.iter().enumerate().filter(|(_, change)| wanted.contains(&change.path));
     let mut rows = String::new();
-    for (index, change) in input.claim.changed.iter().enumerate().filter(|(_, c)| not_shown.contains(&c.path)).take(MOST_ROWS) {
+    for (index, change) in missing.take(MOST_ROWS) {
         let size = match input.changes.get(index).map(|c| &c.body) {
             Some(Body::Text { text, .. }) => format!("{} bytes of patch", text.len()),
             Some(Body::TooLarge { bytes, .. }) => format!("{bytes} bytes"),
             _ => "size unknown".to_owned(),
         };
-        let id = if change.new.is_null() { "deleted".to_owned() } else { format!("content {}", change.new) };
-        let _ = writeln!(rows, "{size}, {id}: {}", change.path);
+        let _ = writeln!(rows, "{size}, content {}: {}", change.new, change.path);
     }
     format!(
         "\n# Not shown\n\nThe text of these {} changed files did not fit, or not whole. Each is in your current folder under \
