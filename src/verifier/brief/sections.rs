@@ -37,8 +37,8 @@ pub(super) fn settled(receipts: &[Receipt], fence: &Fence) -> String {
     for receipt in receipts {
         match &receipt.fact {
             Fact::Command(run) => {
-                let root = if run.root.is_empty() { "the top" } else { &run.root };
-                let (command, how) = (one_line(&run.command), run.ending.sentence());
+                let root = if run.root.is_empty() { "the top".to_owned() } else { one_line(&run.root) };
+                let (command, how) = (one_line(&run.command), one_line(&run.ending.sentence()));
                 let _ = writeln!(rows, "command `{command}` in {root} on tree {}: {how}", run.tree.short());
             }
             Fact::Proof(proof) => {
@@ -66,12 +66,13 @@ pub(super) fn findings(receipts: &[Receipt], fence: &Fence) -> String {
         for finding in check.findings.iter().filter(|f| f.state != State::Pass && f.state != State::NotApplicable) {
             count += 1;
             if count <= MOST_ROWS {
+                let place = if finding.place.is_empty() { "no particular place" } else { &finding.place };
                 let _ = writeln!(
                     rows,
                     "{} {} at {}: expected {}; observed {}",
                     state(finding.state),
                     check.id,
-                    if finding.place.is_empty() { "no particular place" } else { &finding.place },
+                    one_line(place),
                     one_line(&finding.expected),
                     one_line(&finding.observed)
                 );
@@ -119,7 +120,7 @@ pub(super) fn tests(receipts: &[Receipt], fence: &Fence) -> String {
         let suite = if case.suite.is_empty() { String::new() } else { format!(" (in {})", one_line(&case.suite)) };
         let _ = writeln!(rows, "{result} on {tree}: {}{suite}", one_line(&case.name));
     }
-    let mut note = format!("{} results.", cases.len());
+    let mut note = if cases.len() == 1 { "1 result.".to_owned() } else { format!("{} results.", cases.len()) };
     if left_out > 0 {
         let _ = write!(note, " {left_out} passed or later ones are not listed.");
     }

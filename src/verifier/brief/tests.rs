@@ -132,7 +132,7 @@ fn the_claim_s_part_of_a_brief_reads_like_this() {
     ]);
     let text = case.brief().text;
     let part = text.split_once("\n# This claim\n").unwrap().1;
-    insta::assert_snapshot!(part, @"");
+    insta::assert_snapshot!(part);
 }
 
 #[test]
@@ -161,8 +161,6 @@ fn inj_diff_orders_every_carrier_of_an_order_stays_inside_the_data() {
     let text = case.brief().text;
     assert!(!outside(&text).contains(ORDER));
     assert!(text.matches(ORDER).count() >= 8, "the evidence itself must be there");
-    let mut named = case.brief().text;
-    named.clear();
     let odd = compose_brief(&BriefInput { answer_id: &hostile, ..input(&case) });
     assert!(!outside(&odd.text).contains(ORDER));
 }
