@@ -3,6 +3,7 @@
 //! The project's file (`.agentheim/countersign.yaml`) is read from the base commit, never from the claim: a candidate may
 //! propose new rules, it may not be judged under them.
 
+pub mod glob;
 mod parse;
 
 pub use parse::{Layer, SettingsError, settle};

@@ -6,6 +6,7 @@
 
 pub mod criteria;
 pub mod tests_run;
+pub mod secrets;
 
 use crate::claim::{Claim, Sighting};
 use crate::config::Settings;

@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod ledger;
+pub mod redact;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};

@@ -5,8 +5,10 @@
 
 mod cases_index;
 mod house;
+mod consult;
 mod process;
 mod real_board;
 mod sandbox;
+mod secrets;
 mod stand;
 mod support;
