@@ -1,5 +1,15 @@
 //! Freeze the work: a claim is the finished work as a commit that nobody can edit.
 
+mod base;
+mod freeze;
+mod names;
+mod quarantine;
+mod sightings;
+mod submodules;
+
+pub use base::{Base, BaseError, settle_base};
+pub use freeze::{FreezeError, Frozen, freeze_commit, freeze_worktree};
+
 use crate::host::git::Change;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -49,8 +59,10 @@ pub enum SightingKind {
     AssumeUnchanged,
     /// An index entry is marked skip-worktree although its file is present and differs.
     SkipWorktree,
-    /// An ignored file that the base's ignore rules do not ignore, or that lies beside tests: it will not land.
+    /// An ignored file: it will not land, and tests in a room do not see it.
     IgnoredFile,
+    /// An ignored file that only a rule outside the base ignores (a changed `.gitignore`, the shared `info/exclude`).
+    NewlyIgnoredFile,
     /// The shared `info/exclude` hides paths.
     Exclude,
     /// A repository inside the worktree without a `.gitmodules` entry.

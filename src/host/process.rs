@@ -1,15 +1,242 @@
-//! Run a program to its end (interface; the full stage replaces this).
+//! Running a program to its end: limits, a bounded log, and nothing left behind.
+//!
+//! Every untrusted program (checks, verifiers, agents, the snapshot's git) is started through [`run_to_end`]. The
+//! child's whole tree is gone when it returns, whatever the ending. The work is shared with the box helper
+//! ([`super::sandbox`]): we read the output and watch the limits, the helper owns the tree and ends it, also when we die.
 
+mod helper;
+mod log;
+mod run;
+
+use super::{Host, sandbox};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A program to run.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program (looked up on the `PATH` in `env` unless it holds a `/`) and its arguments.
+    pub argv: Vec<OsString>,
+    /// Where it runs; absolute.
+    pub cwd: PathBuf,
+    /// Exactly what it sees as environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it reads; empty means `/dev/null`.
+    pub stdin: Vec<u8>,
+    /// Where its output is kept; made anew, readable by us only. Must not lie where the child can write.
+    pub log: PathBuf,
+    /// How many bytes of its standard output to hold in memory, from the start.
+    pub capture: u64,
+    /// When to stop it.
+    pub limits: Limits,
+    /// What it may touch.
+    pub profile: sandbox::Profile,
+}
+
+/// When a child is stopped, and how much of it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may run, from its launch.
+    pub wall: Duration,
+    /// How long it may be silent on both outputs.
+    pub idle: Option<Duration>,
+    /// How long it may take to end after TERM before it is killed.
+    pub grace: Duration,
+    /// How many bytes of output the log file keeps: the start and the end; the rest is counted.
+    pub log_bytes: u64,
+    /// How many bytes it may write at all.
+    pub hard_output: u64,
+}
 
 /// How a child ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "ended")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", tag = "kind")]
 pub enum Ending {
-    /// It left by itself.
+    /// By itself, with this exit code.
     Exited {
-        /// Its exit code.
+        /// 0 to 255.
         code: i32,
     },
+    /// By a signal that was not ours.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// Stopped by us: it ran past its wall-clock limit. Holds what was measured, never the limit.
+    TimedOut {
+        /// Milliseconds from launch to the stop.
+        ran_for_ms: u64,
+        /// Milliseconds from its last output to the stop; absent if it never wrote.
+        last_output_ago_ms: Option<u64>,
+        /// Lines on both outputs until then.
+        lines: u64,
+    },
+    /// Stopped by us: it was silent for too long.
+    Idle {
+        /// Milliseconds from launch to the stop.
+        ran_for_ms: u64,
+        /// Milliseconds from its last output to the stop; absent if it never wrote.
+        last_output_ago_ms: Option<u64>,
+        /// Lines on both outputs until then.
+        lines: u64,
+    },
+    /// Stopped by us: it wrote too much.
+    Flooded {
+        /// Bytes on both outputs when it was stopped.
+        bytes: u64,
+    },
+    /// It never ran.
+    NotStarted {
+        /// What stood in the way.
+        why: String,
+    },
+    /// The user interrupted us.
+    Cancelled,
+    /// We do not know how it ended: never a pass, and not the child's fault.
+    Lost {
+        /// What happened.
+        why: String,
+    },
+}
+
+/// Which output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// What is known about a child that has ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// How it ended.
+    pub ending: Ending,
+    /// From launch until its tree was gone.
+    pub took: Duration,
+    /// The start of its standard output, as much as was asked for.
+    pub stdout: Vec<u8>,
+    /// All bytes of its standard output.
+    pub stdout_total: u64,
+    /// Lines on both outputs; an unfinished last line counts.
+    pub lines: u64,
+    /// Its output on disk.
+    pub log: LogFile,
+    /// How many processes it left behind (or, when it was stopped, that did not follow the request) and were killed.
+    pub strays: u32,
+    /// The box it ran in.
+    pub level: sandbox::Level,
+}
+
+/// A child's output on disk: both streams as they arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFile {
+    /// Where.
+    pub path: PathBuf,
+    /// Bytes the child wrote.
+    pub bytes_total: u64,
+    /// Bytes of these in the file; if fewer, one line in the middle says how many were left out.
+    pub bytes_kept: u64,
+    /// SHA-256 of the file, hexadecimal.
+    pub sha256: String,
+}
+
+impl Limits {
+    /// This long and no longer; 5 s to end politely, 8 MiB of log, 1 GiB of output, silence allowed.
+    pub fn within(wall: Duration) -> Self {
+        Self { wall, idle: None, grace: Duration::from_secs(5), log_bytes: 8 << 20, hard_output: 1 << 30 }
+    }
+}
+
+impl Ending {
+    /// True only for exit code 0.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Exited { code: 0 })
+    }
+
+    /// One clause for people: what happened, as measured.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Exited { code } => format!("exited with code {code}"),
+            Self::Signalled { signal } => match signal_hook::low_level::signal_name(*signal) {
+                Some(name) => format!("ended by {name} (signal {signal})"),
+                None => format!("ended by signal {signal}"),
+            },
+            Self::TimedOut { ran_for_ms, last_output_ago_ms, lines } => {
+                format!(
+                    "stopped, still running after {}: {}",
+                    seconds(*ran_for_ms),
+                    output(*last_output_ago_ms, *lines)
+                )
+            }
+            Self::Idle { ran_for_ms, last_output_ago_ms, lines } => {
+                format!("stopped for silence after {}: {}", seconds(*ran_for_ms), output(*last_output_ago_ms, *lines))
+            }
+            Self::Flooded { bytes } => format!("stopped after writing {bytes} bytes"),
+            Self::NotStarted { why } => format!("not started: {why}"),
+            Self::Cancelled => "stopped by an interrupt".to_owned(),
+            Self::Lost { why } => format!("ending unknown: {why}"),
+        }
+    }
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+fn output(last_ago_ms: Option<u64>, lines: u64) -> String {
+    let plural = if lines == 1 { "" } else { "s" };
+    match last_ago_ms {
+        Some(ago) => format!("last output {} ago, {lines} line{plural}", seconds(ago)),
+        None => "no output".to_owned(),
+    }
+}
+
+/// Runs a program until it and everything it started have ended.
+///
+/// Infallible: what goes wrong is an [`Ending`]. Blocks for at most the wall limit plus the grace plus a few seconds;
+/// less after an interrupt ([`Host::cancel`]): asked once means TERM and the grace, insisted means KILL.
+pub fn run_to_end(host: &Host, launch: &Launch) -> Ended {
+    run_watched(host, launch, &mut |_, _| {})
+}
+
+/// As [`run_to_end`], showing each piece of output to `seen` as it arrives.
+pub fn run_watched(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+    run::run(host, launch, seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_states_what_was_measured() {
+        for (ending, sentence) in [
+            (Ending::Exited { code: 3 }, "exited with code 3"),
+            (Ending::Signalled { signal: 11 }, "ended by SIGSEGV (signal 11)"),
+            (
+                Ending::TimedOut { ran_for_ms: 50_123, last_output_ago_ms: Some(41_070), lines: 212 },
+                "stopped, still running after 50.1 s: last output 41.0 s ago, 212 lines",
+            ),
+            (
+                Ending::Idle { ran_for_ms: 900, last_output_ago_ms: None, lines: 0 },
+                "stopped for silence after 0.9 s: no output",
+            ),
+            (Ending::NotStarted { why: "no such program".into() }, "not started: no such program"),
+        ] {
+            assert_eq!(ending.sentence(), sentence);
+            let json = serde_json::to_string(&ending).unwrap();
+            assert_eq!(serde_json::from_str::<Ending>(&json).unwrap(), ending, "{json}");
+            assert!(!ending.is_success());
+        }
+        assert!(Ending::Exited { code: 0 }.is_success());
+        let json =
+            serde_json::to_value(Ending::TimedOut { ran_for_ms: 1, last_output_ago_ms: None, lines: 2 }).unwrap();
+        assert_eq!(json["kind"], "timed-out");
+        assert_eq!(json["ran-for-ms"], 1);
+    }
 }

@@ -1,12 +1,228 @@
-//! Confine a child (interface; the full stage replaces this).
+//! The box: what a child process may touch.
+//!
+//! A child never runs directly under us. We start our own binary again as `countersign __box` ([`box_main`]); that
+//! helper confines itself, starts the child, and answers for the child's whole process tree (see [`super::process`]).
+//! What the kernel really enforced comes back as a [`Level`] and belongs into the receipt: a box that could not be
+//! closed is never passed over in silence.
+
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
+mod seccomp;
+mod supervisor;
+pub(in crate::host) mod tree;
+pub(in crate::host) mod wire;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
 
-/// What was enforced around a child.
+/// The first argument that turns our binary into the box helper.
+pub const BOX_ARGUMENT: &str = "__box";
+
+/// What a child may do. Reading and executing is allowed everywhere; everything else is listed here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// Folders (with all they contain) and files the child may write. Each must exist and must not be a symbolic link.
+    pub write: Vec<PathBuf>,
+    /// What the child may reach.
+    pub network: Network,
+    /// Whom the box is for.
+    pub role: Role,
+    /// False: run without a box. The level says so.
+    pub confined: bool,
+    /// Refuse changes of mode, owner, times and extended attributes everywhere, because Landlock does not cover them.
+    pub read_only_metadata: bool,
+    /// Let the child write all of `/dev/shm`; Python's `multiprocessing` needs it.
+    pub shared_memory: bool,
+}
+
+/// What a child can reach over the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// Unix sockets only; not even 127.0.0.1.
+    Off,
+    /// A network of its own that holds nothing but 127.0.0.1 and `::1`.
+    Loopback,
+    /// Everything the machine can reach.
+    Open,
+}
+
+/// Whom a box is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Test runs and set-up commands.
+    Checks,
+    /// The judge: reads, writes its scratch only.
+    Verifier,
+    /// The git that freezes a claim, together with the filters a worker may have planted.
+    Snapshot,
+    /// A worker's agent program.
+    Agent,
+}
+
+/// What was really enforced around a child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Level {
-    /// The Landlock ABI in force.
+    /// The Landlock version in force (at most the one this build asks for); absent without Landlock.
     pub landlock_abi: Option<i32>,
+    /// True if writes outside the listed places are refused by the kernel.
+    pub enforced: bool,
+    /// True if the child cannot gain rights through set-user-id programs.
+    pub no_new_privs: bool,
+    /// True if the system call filter is in force.
+    pub seccomp: bool,
+    /// What the child could reach.
+    pub network: Network,
+    /// Each way in which the box is weaker than asked, as sentences.
+    pub why: Vec<String>,
+}
+
+impl Profile {
+    /// A box for test runs: no network but its own loopback.
+    pub fn checks(write: Vec<PathBuf>) -> Self {
+        Self {
+            write,
+            network: Network::Loopback,
+            role: Role::Checks,
+            confined: true,
+            read_only_metadata: false,
+            shared_memory: false,
+        }
+    }
+
+    /// A box for the judge: no network, no change of metadata anywhere.
+    pub fn verifier(write: Vec<PathBuf>) -> Self {
+        Self { network: Network::Off, role: Role::Verifier, read_only_metadata: true, ..Self::checks(write) }
+    }
+
+    /// A box for the git that freezes a claim: no network, no change of metadata.
+    pub fn snapshot(write: Vec<PathBuf>) -> Self {
+        Self { network: Network::Off, role: Role::Snapshot, read_only_metadata: true, ..Self::checks(write) }
+    }
+
+    /// A box for an agent program: the network is open, since its model is out there.
+    pub fn agent(write: Vec<PathBuf>) -> Self {
+        Self { network: Network::Open, role: Role::Agent, ..Self::checks(write) }
+    }
+
+    /// The same without a box: process limits only.
+    #[must_use]
+    pub fn unconfined(self) -> Self {
+        Self { confined: false, network: Network::Open, ..self }
+    }
+}
+
+impl Level {
+    /// Nothing is enforced, for this reason.
+    pub fn none(why: impl Into<String>) -> Self {
+        Self {
+            landlock_abi: None,
+            enforced: false,
+            no_new_privs: false,
+            seccomp: false,
+            network: Network::Open,
+            why: vec![why.into()],
+        }
+    }
+
+    /// One line for people.
+    pub fn sentence(&self) -> String {
+        let files = match self.landlock_abi {
+            Some(abi) if self.enforced => format!("writes confined (Landlock {abi})"),
+            _ => "writes NOT confined".to_owned(),
+        };
+        let calls = if self.seccomp { "system calls filtered" } else { "system calls NOT filtered" };
+        let mut line = format!("{files}, {calls}, network {}", self.network);
+        for why in &self.why {
+            line.push_str("; ");
+            line.push_str(why);
+        }
+        line
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Loopback => "loopback",
+            Self::Open => "open",
+        })
+    }
+}
+
+/// The helper's whole life: reads one order from standard input, runs it, answers on the same socket.
+///
+/// The exit code is 0 if the order was answered (whatever the answer), 2 if there was no order. To be called by the
+/// binary before anything else when its first argument is [`BOX_ARGUMENT`].
+pub fn box_main() -> i32 {
+    supervisor::serve()
+}
+
+/// Puts this thread, and so every process it starts from now on, into the box.
+///
+/// # Errors
+/// A place to be made writable that is missing or not what it seems: the child must not start. What the kernel cannot
+/// do is no error; it is said in the level.
+#[cfg(target_os = "linux")]
+fn confine(profile: &Profile) -> Result<Level, String> {
+    if !profile.confined {
+        return Ok(Level::none("the sandbox is turned off"));
+    }
+    let mut level = Level {
+        landlock_abi: None,
+        enforced: false,
+        no_new_privs: false,
+        seccomp: false,
+        network: profile.network,
+        why: Vec::new(),
+    };
+    landlock::restrict(profile, &mut level)?;
+    seccomp::filter(profile, &mut level);
+    if profile.network == Network::Off && !level.seccomp {
+        level.network = Network::Open;
+    }
+    if profile.shared_memory {
+        level.why.push("all of /dev/shm is writable, as asked".to_owned());
+    }
+    Ok(level)
+}
+
+/// There is no box on this system yet.
+///
+/// # Errors
+/// None; the signature is that of the confined case.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
+fn confine(profile: &Profile) -> Result<Level, String> {
+    Ok(Level::none(if profile.confined {
+        "there is no sandbox for this operating system; processes that leave their group outlive the run"
+    } else {
+        "the sandbox is turned off"
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_says_loudly_what_is_not_enforced() {
+        let level = Level::none("the sandbox is turned off");
+        assert_eq!(
+            level.sentence(),
+            "writes NOT confined, system calls NOT filtered, network open; the sandbox is turned off"
+        );
+        let json = serde_json::to_value(&level).unwrap();
+        assert_eq!(json["landlock-abi"], serde_json::Value::Null);
+        assert_eq!(json["network"], "open");
+        assert_eq!(serde_json::from_value::<Level>(json).unwrap(), level);
+    }
 }

@@ -87,11 +87,6 @@ impl Repo {
         tree_id(&output.line())
     }
 
-    fn tree_id(&self, text: &str) -> Result<TreeId, GitError> {
-        TreeId::new(text)
-            .map_err(|why| GitError::Unreadable { command: "git rev-parse".to_owned(), what: why.to_string() })
-    }
-
     /// A commit's parents and its committer time in seconds.
     ///
     /// # Errors
@@ -193,6 +188,30 @@ impl Repo {
             args.extend(["--", &folder]);
         }
         parse_ls_tree(&self.git().run(args)?.stdout)
+    }
+
+    /// The names and entries directly inside `folder` (the top if it is empty); nothing if it is no folder.
+    ///
+    /// # Errors
+    /// The tree is missing or unreadable.
+    pub fn folder(&self, tree: &TreeId, folder: &RepoPath) -> Result<Vec<(Vec<u8>, Entry)>, GitError> {
+        let id = if folder.as_bytes().is_empty() {
+            tree.as_str().to_owned()
+        } else {
+            match self.entry(tree, folder)?.filter(|e| e.kind() == EntryKind::Folder) {
+                Some(entry) => entry.id,
+                None => return Ok(Vec::new()),
+            }
+        };
+        if let Some(repo) = self.graph.borrow().as_ref() {
+            let tree = oid(&id).and_then(|oid| repo.find_tree(oid)).map_err(|why| self.graph_error(&id, &why))?;
+            let entry = |e: git2::TreeEntry<'_>| {
+                (e.name_bytes().to_vec(), Entry { mode: mode_of(e.filemode_raw()), id: e.id().to_string() })
+            };
+            return Ok(tree.iter().map(entry).collect());
+        }
+        let listed = parse_ls_tree(&self.git().run(["ls-tree", "-z", &id])?.stdout)?;
+        Ok(listed.into_iter().map(|(path, entry)| (path.as_bytes().to_vec(), entry)).collect())
     }
 
     fn walk(&self, id: &str, prefix: &[u8], found: &mut Vec<(RepoPath, Entry)>) -> Result<(), GitError> {

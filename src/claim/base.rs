@@ -1,0 +1,157 @@
+//! What a claim is measured against, and the rule that chose it (RULINGS 1).
+
+use crate::host::git::{GitError, Repo};
+use crate::host::ids::CommitId;
+use crate::host::path::escape;
+
+/// The base and why it is this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// The commit.
+    pub commit: CommitId,
+    /// The rule that chose it, in words.
+    pub rule: String,
+}
+
+/// Why there is no base.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaseError {
+    /// The user named a revision that does not exist. A usage error.
+    #[error("--base {rev} names no commit in this repository; give a branch, a tag or a full commit id")]
+    Unknown {
+        /// The revision, escaped.
+        rev: String,
+    },
+    /// Nothing was committed yet.
+    #[error("{branch} has no commit yet: there is nothing to measure a claim against; make a first commit")]
+    Unborn {
+        /// The branch.
+        branch: String,
+    },
+    /// No rule applies, or two disagree. A usage error.
+    #[error("cannot tell what the work is measured against: {why}; name it with --base REV")]
+    Ambiguous {
+        /// Why.
+        why: String,
+    },
+    /// The clone lacks the history that would answer.
+    #[error(
+        "this clone is shallow and lacks the base ({why}); run `git fetch --unshallow`, or fetch the base and name it with --base"
+    )]
+    Shallow {
+        /// What was missing.
+        why: String,
+    },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The base a user named, or the one the rules find for the worktree's HEAD.
+///
+/// Without a name: the branch's upstream (if it tracks another branch) or its creation point in the reflog; else the
+/// merge-base with `origin/HEAD`; else with `main` or `master`.
+///
+/// # Errors
+/// See [`BaseError`].
+pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> {
+    if let Some(rev) = named {
+        return match repo.resolve(rev)? {
+            Some(commit) => Ok(Base { commit, rule: format!("named: {}", escape(rev.as_bytes())) }),
+            None if repo.is_shallow() => {
+                Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) })
+            }
+            None => Err(BaseError::Unknown { rev: escape(rev.as_bytes()) }),
+        };
+    }
+    let branch = current_branch(repo)?;
+    let Some(head) = repo.resolve("HEAD")? else {
+        return Err(BaseError::Unborn { branch: branch.unwrap_or_else(|| "HEAD".to_owned()) });
+    };
+    if let Some(branch) = &branch {
+        if let Some(base) = from_upstream(repo, branch, &head)? {
+            return Ok(base);
+        }
+        if let Some(base) = from_creation(repo, branch, &head)? {
+            return Ok(base);
+        }
+    }
+    from_default_branch(repo, &head)
+}
+
+fn current_branch(repo: &Repo) -> Result<Option<String>, GitError> {
+    let output = repo.git().run_unchecked(["symbolic-ref", "--quiet", "HEAD"])?;
+    Ok(output.success().then(|| output.line()).and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
+}
+
+fn from_upstream(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Base>, BaseError> {
+    let asked = format!("refs/heads/{branch}");
+    let output = repo.git().run(["for-each-ref", "--format=%(upstream)", &asked])?;
+    let upstream = output.line();
+    // A branch that tracks its own published copy says where it was pushed, not where it came from.
+    let own_copy =
+        upstream.strip_prefix("refs/remotes/").and_then(|r| r.split_once('/')).is_some_and(|(_, b)| b == branch);
+    let is_default = matches!(branch, "main" | "master");
+    if upstream.is_empty() || (own_copy && !is_default) {
+        return Ok(None);
+    }
+    let Some(tip) = repo.resolve(&upstream)? else { return Ok(None) };
+    Ok(merge_base(repo, head, &tip, &upstream)?
+        .map(|commit| Base { commit, rule: format!("merge-base with the upstream {upstream}") }))
+}
+
+fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Base>, BaseError> {
+    let name = format!("refs/heads/{branch}");
+    let output = repo.git().run_unchecked(["reflog", "show", "--no-abbrev", "--format=%H%x00%gs", &name, "--"])?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let Some((id, words)) = text.lines().last().and_then(|line| line.split_once('\0')) else { return Ok(None) };
+    let Ok(created) = CommitId::new(id) else { return Ok(None) };
+    if !words.starts_with("branch: Created from") {
+        return Ok(None);
+    }
+    // A branch that took in the default branch since is measured from there: its own work begins after it.
+    if let Ok(Base { commit, rule }) = from_default_branch(repo, head)
+        && commit != created
+        && commit != *head
+        && repo.is_ancestor(&created, &commit)?
+    {
+        return Ok(Some(Base { commit, rule: format!("{rule}, newer than the creation of {branch}") }));
+    }
+    Ok(Some(Base { commit: created, rule: format!("creation of {branch} in its reflog") }))
+}
+
+fn from_default_branch(repo: &Repo, head: &CommitId) -> Result<Base, BaseError> {
+    let mut found: Vec<Base> = Vec::new();
+    for names in [&["refs/remotes/origin/HEAD"][..], &["refs/heads/main", "refs/heads/master"][..]] {
+        for name in names {
+            let Some(tip) = repo.resolve(name)? else { continue };
+            if let Some(commit) = merge_base(repo, head, &tip, name)?
+                && !found.iter().any(|base| base.commit == commit)
+            {
+                found.push(Base { commit, rule: format!("merge-base with {name}") });
+            }
+        }
+        match found.len() {
+            0 => {}
+            1 => return Ok(found.remove(0)),
+            _ => {
+                let why = format!("{} and {} differ", found[0].rule, found[1].rule);
+                return Err(BaseError::Ambiguous { why });
+            }
+        }
+    }
+    if repo.is_shallow() {
+        return Err(BaseError::Shallow { why: "no merge-base with a default branch".to_owned() });
+    }
+    Err(BaseError::Ambiguous {
+        why: "there is no upstream, no origin/HEAD, no main and no master to compare with".to_owned(),
+    })
+}
+
+fn merge_base(repo: &Repo, head: &CommitId, tip: &CommitId, name: &str) -> Result<Option<CommitId>, BaseError> {
+    match repo.merge_base(head, tip)? {
+        None if repo.is_shallow() => Err(BaseError::Shallow { why: format!("HEAD and {name} share no commit in it") }),
+        found => Ok(found),
+    }
+}

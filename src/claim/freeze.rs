@@ -1,0 +1,242 @@
+//! The snapshot: committed, staged, unstaged and untracked work becomes one tree, and nothing of the user's moves.
+//!
+//! The recipe is git's own definition of "what would be committed": copy the index, `git add -A` into the copy,
+//! `git write-tree`. New objects go to a quarantine first, so that refused work never enters the object store. The
+//! snapshot's git runs in the box: a worker may have planted filters that `add` would execute.
+
+use super::quarantine::Quarantine;
+use super::sightings;
+use super::{Claim, Sighting, SightingKind};
+use crate::host::git::{Change, ChangeKind, GitError, RefMove, RefName, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::host::path::escape;
+use crate::host::process::{Launch, Limits, run_to_end};
+use crate::host::sandbox::{Level, Profile};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Why work could not be frozen. All of it is the environment's fault, never the worker's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FreezeError {
+    /// `git add` could not read the worktree.
+    #[error("cannot freeze {tree}: git add ended {ending}: {said}; nothing was changed and the worktree is as it was", tree = tree.display())]
+    Unreadable {
+        /// The worktree.
+        tree: std::path::PathBuf,
+        /// How it ended.
+        ending: String,
+        /// The end of what it said.
+        said: String,
+    },
+    /// A claim's reference was created by somebody else again and again.
+    #[error("cannot create {name}: another process keeps creating claims of this case; run it again")]
+    Raced {
+        /// The reference.
+        name: String,
+    },
+    /// A task key that cannot be a reference.
+    #[error("cannot name a claim {name}: git does not allow that reference")]
+    BadName {
+        /// The name, escaped.
+        name: String,
+    },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// A frozen tree that is not yet a claim: its new objects are still in quarantine.
+#[derive(Debug)]
+pub struct Frozen {
+    /// What it is measured against.
+    pub base: CommitId,
+    /// The base's tree.
+    pub base_tree: TreeId,
+    /// The frozen tree.
+    pub tree: TreeId,
+    /// Every changed path.
+    pub changed: Vec<Change>,
+    /// Places where work can hide.
+    pub sightings: Vec<Sighting>,
+    /// What the box enforced around the snapshot; none when a commit was given.
+    pub level: Option<Level>,
+    /// The commit, when it was given as one.
+    given: Option<CommitId>,
+    quarantine: Option<Quarantine>,
+}
+
+/// Freezes the worktree of `repo` as it is now, measured against `base`.
+///
+/// # Errors
+/// See [`FreezeError`].
+pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeError> {
+    let quarantine = Quarantine::open(repo)?;
+    quarantine.copy_index(repo)?;
+    let level = add_everything(repo, &quarantine)?;
+    repo.enter_quarantine(quarantine.objects())?;
+    let base_tree = repo.tree_of(base)?;
+    let mut tree = write_tree(repo, &quarantine)?;
+    let mut changed = repo.changes(&base_tree, &tree)?;
+    let mut sightings = Vec::new();
+    let phantoms = untouched_but_changed(repo, &changed)?;
+    if !phantoms.is_empty() {
+        put_back(repo, &quarantine, &phantoms)?;
+        tree = write_tree(repo, &quarantine)?;
+        changed = repo.changes(&base_tree, &tree)?;
+        sightings.extend(phantoms.into_iter().map(|change| Sighting {
+            kind: SightingKind::LineEndings,
+            path: Some(change.path),
+            detail: "line endings not normalised at the base: git would rewrite it on any commit; nobody edited it, so it is left out"
+                .to_owned(),
+        }));
+    }
+    sightings.extend(sightings::look_around(repo, base, &base_tree, &tree, &changed, &quarantine)?);
+    Ok(Frozen {
+        base: base.clone(),
+        base_tree,
+        tree,
+        changed,
+        sightings,
+        level: Some(level),
+        given: None,
+        quarantine: Some(quarantine),
+    })
+}
+
+/// Takes a commit as the finished work.
+///
+/// # Errors
+/// See [`FreezeError`].
+pub fn freeze_commit(repo: &Repo, base: &CommitId, commit: &CommitId) -> Result<Frozen, FreezeError> {
+    let (base_tree, tree) = (repo.tree_of(base)?, repo.tree_of(commit)?);
+    let changed = repo.changes(&base_tree, &tree)?;
+    let sightings = sightings::look_at_commit(repo, base, commit, &tree, &changed)?;
+    let given = Some(commit.clone());
+    Ok(Frozen { base: base.clone(), base_tree, tree, changed, sightings, level: None, given, quarantine: None })
+}
+
+impl Frozen {
+    /// Keeps the work as a claim: objects leave the quarantine, a commit is made, and
+    /// `refs/countersign/claims/<key>/<number>` keeps it from garbage collection. This alone is already a salvage.
+    ///
+    /// The commit has a fixed identity and the base's time: the same work has the same id, whoever freezes it.
+    ///
+    /// # Errors
+    /// See [`FreezeError`].
+    pub fn keep(self, repo: &Repo, key: &str, number: u32) -> Result<Claim, FreezeError> {
+        if let Some(quarantine) = self.quarantine {
+            quarantine.release(repo)?;
+            repo.leave_quarantine();
+        }
+        let commit = if let Some(commit) = self.given {
+            commit
+        } else {
+            let (_, time) = repo.parents_of(&self.base)?;
+            let message =
+                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
+        };
+        let name = format!("refs/countersign/claims/{key}/{number}");
+        let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
+        if repo.move_ref(&name, &commit, None)? == RefMove::Raced && repo.read_ref(&name)?.as_ref() != Some(&commit) {
+            return Err(FreezeError::Raced { name: name.to_string() });
+        }
+        Ok(Claim {
+            name: Some(name.as_str().to_owned()),
+            commit: Some(commit),
+            tree: self.tree,
+            base: self.base,
+            base_tree: self.base_tree,
+            changed: self.changed,
+        })
+    }
+
+    /// The work as it would be judged, without making it a commit.
+    pub fn preview(&self) -> Claim {
+        Claim {
+            name: None,
+            commit: self.given.clone(),
+            tree: self.tree.clone(),
+            base: self.base.clone(),
+            base_tree: self.base_tree.clone(),
+            changed: self.changed.clone(),
+        }
+    }
+}
+
+fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
+    // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
+    // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
+    let git = quarantine.apply(repo.git(), repo);
+    let line = git.argv(["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"]);
+    let mut write = vec![quarantine.work()];
+    // git-lfs's clean filter stores its objects beside git's.
+    write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
+    let environment: Vec<(OsString, OsString)> = git.environment();
+    let launch = Launch {
+        argv: line,
+        cwd: repo.top().to_owned(),
+        env: environment,
+        stdin: Vec::new(),
+        log: quarantine.root().join("add.log"),
+        capture: 0,
+        limits: Limits {
+            wall: Duration::from_secs(900),
+            idle: None,
+            grace: Duration::from_secs(2),
+            log_bytes: 64 << 10,
+            hard_output: 1 << 30,
+        },
+        profile: Profile::snapshot(write),
+    };
+    let ended = run_to_end(repo.host(), &launch);
+    if ended.ending.is_success() {
+        return Ok(ended.level);
+    }
+    let said = std::fs::read(&ended.log.path).unwrap_or_default();
+    let said = escape(said.get(said.len().saturating_sub(400)..).unwrap_or(&said)).replace("\\x0a", " ");
+    Err(FreezeError::Unreadable {
+        tree: repo.top().to_owned(),
+        ending: ended.ending.sentence(),
+        said: said.trim().to_owned(),
+    })
+}
+
+fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {
+    let output = quarantine.apply(repo.git(), repo).run(["write-tree"])?;
+    TreeId::new(&output.line())
+        .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() }.into())
+}
+
+/// Files that `add` would rewrite although their bytes in the worktree are the base's: attributes demand other line ends
+/// than the base has (`git checkout` cannot clear such a path either).
+fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>, FreezeError> {
+    let mut phantoms = Vec::new();
+    for change in
+        changed.iter().filter(|c| c.kind == ChangeKind::Modified && c.old_mode == c.new_mode && !c.is_gitlink())
+    {
+        let on_disk = repo.top().join(change.path.to_path_buf());
+        let size = std::fs::symlink_metadata(&on_disk).ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
+        // The size alone rules out nearly every real edit before anything is read.
+        if size.is_none() || size != repo.blob_size(&change.old).ok() {
+            continue;
+        }
+        let (old, cut) = repo.blob(&change.old, 64 << 20)?;
+        if !cut && std::fs::read(&on_disk).is_ok_and(|bytes| bytes == old) {
+            phantoms.push(change.clone());
+        }
+    }
+    Ok(phantoms)
+}
+
+fn put_back(repo: &Repo, quarantine: &Quarantine, phantoms: &[Change]) -> Result<(), FreezeError> {
+    let mut input = Vec::new();
+    for change in phantoms {
+        input.extend_from_slice(format!("{} {}\t", change.old_mode, change.old).as_bytes());
+        input.extend_from_slice(change.path.as_bytes());
+        input.push(0);
+    }
+    quarantine.apply(repo.git(), repo).stdin(input).run(["update-index", "-z", "--index-info"])?;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Look around the worktree for places where work can hide or be lost.
+
+use super::quarantine::Quarantine;
+use super::{Sighting, SightingKind, names, submodules};
+use crate::host::git::{Change, GitError, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::host::path::{RepoPath, escape};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Ignored files named at most; the rest is counted.
+const MOST_IGNORED: usize = 50;
+
+/// Configuration that makes git run a program, by the end of its name. Listed, because a worker may have written it into
+/// the configuration that all worktrees share.
+const EXECUTABLE: &[&str] = &[
+    ".clean",
+    ".smudge",
+    ".process",
+    ".textconv",
+    ".driver",
+    ".command",
+    ".cmd",
+    "core.fsmonitor",
+    "core.hookspath",
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.askpass",
+    "diff.external",
+    "gpg.program",
+    "gpg.ssh.program",
+    "include.path",
+    "credential.helper",
+    "sequence.editor",
+    "uploadpack.packobjectshook",
+];
+
+/// Everything that a worktree can show beside its tree.
+pub(super) fn look_around(
+    repo: &Repo,
+    base: &CommitId,
+    base_tree: &TreeId,
+    tree: &TreeId,
+    changed: &[Change],
+    quarantine: &Quarantine,
+) -> Result<Vec<Sighting>, GitError> {
+    let mut seen = Vec::new();
+    seen.extend(rewritten_history(repo, base, "HEAD")?);
+    seen.extend(index_flags(repo, quarantine)?);
+    seen.extend(ignored_files(repo, quarantine, changed)?);
+    seen.extend(excludes(repo));
+    seen.extend(executable_config(repo)?);
+    seen.extend(submodules::look(repo, base_tree, tree, changed)?);
+    seen.extend(names::collisions(repo, tree, changed)?);
+    Ok(seen)
+}
+
+/// What a commit alone can show.
+pub(super) fn look_at_commit(
+    repo: &Repo,
+    base: &CommitId,
+    commit: &CommitId,
+    tree: &TreeId,
+    changed: &[Change],
+) -> Result<Vec<Sighting>, GitError> {
+    let mut seen = Vec::new();
+    seen.extend(rewritten_history(repo, base, commit.as_str())?);
+    seen.extend(submodules::without_declaration(repo, tree, changed)?);
+    seen.extend(names::collisions(repo, tree, changed)?);
+    Ok(seen)
+}
+
+fn rewritten_history(repo: &Repo, base: &CommitId, rev: &str) -> Result<Option<Sighting>, GitError> {
+    let Some(head) = repo.resolve(rev)? else { return Ok(None) };
+    if repo.is_ancestor(base, &head)? {
+        return Ok(None);
+    }
+    let detail = format!(
+        "the base {} is not an ancestor of {} any more: history was rewritten, or the base is wrong",
+        base.short(),
+        head.short()
+    );
+    Ok(Some(Sighting { kind: SightingKind::RewrittenHistory, path: None, detail }))
+}
+
+/// Index entries that git was told not to look at. In a sparse checkout, skip-worktree files are absent and fine.
+fn index_flags(repo: &Repo, quarantine: &Quarantine) -> Result<Vec<Sighting>, GitError> {
+    let output = quarantine.apply(repo.git(), repo).run(["ls-files", "-v", "-z"])?;
+    let mut seen = Vec::new();
+    for record in output.stdout.split(|b| *b == 0) {
+        let [flag, b' ', path @ ..] = record else { continue };
+        let path = RepoPath::from_bytes(path);
+        let present = || fs::symlink_metadata(repo.top().join(path.to_path_buf())).is_ok();
+        let (kind, said) = match flag {
+            b'a'..=b'z' => (SightingKind::AssumeUnchanged, "marked assume-unchanged"),
+            b'S' if present() => (SightingKind::SkipWorktree, "marked skip-worktree, and present"),
+            _ => continue,
+        };
+        let same = same_as_index(repo, quarantine, &path)?;
+        let found = match same {
+            Some(true) => "its content is what the index has",
+            Some(false) => "its content DIFFERS from what was frozen: an edit is hidden there",
+            None => "its content could not be compared",
+        };
+        seen.push(Sighting { kind, detail: format!("{said}: git does not look at it; {found}"), path: Some(path) });
+    }
+    Ok(seen)
+}
+
+fn same_as_index(repo: &Repo, quarantine: &Quarantine, path: &RepoPath) -> Result<Option<bool>, GitError> {
+    let name = path.to_path_buf();
+    let git = || quarantine.apply(repo.git(), repo);
+    let args = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(std::ffi::OsStr::new);
+    let staged = git().run(args.into_iter().chain([name.as_os_str()]))?;
+    let staged = String::from_utf8_lossy(&staged.stdout).split(' ').nth(1).map(str::to_owned);
+    // Without filters: a program that a worker planted must not run here, outside the box.
+    let hashed = git().run_unchecked(
+        ["hash-object", "--no-filters", "--"].map(std::ffi::OsStr::new).into_iter().chain([name.as_os_str()]),
+    )?;
+    Ok(staged.filter(|_| hashed.success()).map(|id| id == hashed.line()))
+}
+
+/// Ignored files are not part of what lands, and rooms do not have them; a test that passes only because of one fails
+/// there. They are named so that nobody wonders, and told apart by who ignores them: a rule of the base, or a rule that
+/// came with the work.
+fn ignored_files(repo: &Repo, quarantine: &Quarantine, changed: &[Change]) -> Result<Vec<Sighting>, GitError> {
+    let git = || quarantine.apply(repo.git(), repo);
+    let output = git().run(["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"])?;
+    let files: Vec<&[u8]> = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty() && !p.ends_with(b"/")).collect();
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asked = files.iter().take(MOST_IGNORED).flat_map(|p| [p, &b"\0"[..]].concat()).collect::<Vec<u8>>();
+    let rules = git().stdin(asked).run_unchecked(["check-ignore", "-v", "-z", "--stdin"])?;
+    let changed_rules: BTreeSet<&[u8]> =
+        changed.iter().filter(|c| c.path.file_name() == b".gitignore").map(|c| c.path.as_bytes()).collect();
+    let mut seen = Vec::new();
+    let fields: Vec<&[u8]> = rules.stdout.split(|b| *b == 0).collect();
+    for rule in fields.chunks_exact(4) {
+        let [source, line, pattern, path] = rule else { continue };
+        let new_rule = changed_rules.contains(source) || source.ends_with(b"info/exclude");
+        let from = format!("{}:{} `{}`", escape(source), escape(line), escape(pattern));
+        let detail = if new_rule {
+            format!("ignored by a rule that is not the base's ({from}): it will not land and the tests do not see it")
+        } else {
+            format!("ignored by {from}: it will not land and the tests do not see it")
+        };
+        let kind = if new_rule { SightingKind::NewlyIgnoredFile } else { SightingKind::IgnoredFile };
+        seen.push(Sighting { kind, path: Some(RepoPath::from_bytes(*path)), detail });
+    }
+    if files.len() > MOST_IGNORED {
+        let detail = format!("{} more ignored files are not listed", files.len() - MOST_IGNORED);
+        seen.push(Sighting { kind: SightingKind::IgnoredFile, path: None, detail });
+    }
+    Ok(seen)
+}
+
+/// Rules in the `info/exclude` that all worktrees share; git's own template is only comments.
+fn excludes(repo: &Repo) -> Option<Sighting> {
+    let file = repo.common_dir().join("info/exclude");
+    let text = fs::read(&file).ok()?;
+    let rules: Vec<String> = text
+        .split(|b| *b == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))
+        .map(|line| format!("`{}`", escape(line.trim_ascii())))
+        .take(20)
+        .collect();
+    let detail = format!("the shared info/exclude hides paths from git: {}", rules.join(", "));
+    (!rules.is_empty()).then_some(Sighting { kind: SightingKind::Exclude, path: None, detail })
+}
+
+fn executable_config(repo: &Repo) -> Result<Vec<Sighting>, GitError> {
+    let output = repo.git().run_unchecked(["config", "--list", "--show-scope", "-z"])?;
+    let mut seen = Vec::new();
+    let mut fields = output.stdout.split(|b| *b == 0);
+    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+        // The user's and the system's own configuration are theirs; `command` is our hardening.
+        if scope != b"local" && scope != b"worktree" {
+            continue;
+        }
+        let mut parts = entry.splitn(2, |b| *b == b'\n');
+        let name = escape(parts.next().unwrap_or_default());
+        let lower = name.to_lowercase();
+        if EXECUTABLE.iter().any(|end| lower.ends_with(end))
+            || lower.starts_with("alias.")
+            || lower.starts_with("includeif.")
+        {
+            let value = escape(parts.next().unwrap_or_default());
+            let detail = format!("{} configuration runs a program: {name} = {value}", escape(scope));
+            seen.push(Sighting { kind: SightingKind::ExecutableConfig, path: None, detail });
+        }
+    }
+    Ok(seen)
+}
