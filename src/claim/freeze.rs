@@ -117,14 +117,14 @@ pub fn freeze_commit(repo: &Repo, base: &CommitId, commit: &CommitId) -> Result<
 }
 
 impl Frozen {
-    /// Keeps the work as a claim: objects leave the quarantine, a commit is made, and
+    /// Makes the work a claim: objects leave the quarantine, a commit is made, and with a `number`
     /// `refs/countersign/claims/<key>/<number>` keeps it from garbage collection. This alone is already a salvage.
     ///
     /// The commit has a fixed identity and the base's time: the same work has the same id, whoever freezes it.
     ///
     /// # Errors
     /// See [`FreezeError`].
-    pub fn keep(self, repo: &Repo, key: &str, number: u32) -> Result<Claim, FreezeError> {
+    pub fn keep(self, repo: &Repo, key: &str, number: Option<u32>) -> Result<Claim, FreezeError> {
         if let Some(quarantine) = self.quarantine {
             quarantine.release(repo)?;
             repo.leave_quarantine();
@@ -133,17 +133,12 @@ impl Frozen {
             commit
         } else {
             let (_, time) = repo.parents_of(&self.base)?;
-            let message =
-                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            let message = format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
             repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
         };
-        let name = format!("refs/countersign/claims/{key}/{number}");
-        let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
-        if repo.move_ref(&name, &commit, None)? == RefMove::Raced && repo.read_ref(&name)?.as_ref() != Some(&commit) {
-            return Err(FreezeError::Raced { name: name.to_string() });
-        }
+        let name = number.map(|number| create_claim_ref(repo, key, number, &commit)).transpose()?;
         Ok(Claim {
-            name: Some(name.as_str().to_owned()),
+            name,
             commit: Some(commit),
             tree: self.tree,
             base: self.base,
@@ -163,6 +158,15 @@ impl Frozen {
             changed: self.changed.clone(),
         }
     }
+}
+
+fn create_claim_ref(repo: &Repo, key: &str, number: u32, commit: &CommitId) -> Result<String, FreezeError> {
+    let name = format!("refs/countersign/claims/{key}/{number}");
+    let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
+    if repo.move_ref(&name, commit, None)? == RefMove::Raced && repo.read_ref(&name)?.as_ref() != Some(commit) {
+        return Err(FreezeError::Raced { name: name.to_string() });
+    }
+    Ok(name.as_str().to_owned())
 }
 
 fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {

@@ -49,11 +49,7 @@ fn look(on: &Inspection<'_>, related: &[String]) -> Result<Vec<Finding>, GitErro
     Ok(findings)
 }
 
-fn of_task(
-    on: &Inspection<'_>,
-    base: &BTreeMap<u32, RepoPath>,
-    reference: &str,
-) -> Result<Option<Finding>, GitError> {
+fn of_task(on: &Inspection<'_>, base: &BTreeMap<u32, RepoPath>, reference: &str) -> Result<Option<Finding>, GitError> {
     let place = on.task_path.map_or_else(|| "the task".to_owned(), ToString::to_string);
     let shown = escape(reference.as_bytes());
     let Some(path) = number_of(reference).and_then(|number| base.get(&number)) else {

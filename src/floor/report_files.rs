@@ -123,13 +123,7 @@ impl List {
     }
 
     /// The finding for a changed path that is not listed.
-    fn missing(
-        &self,
-        on: &Inspection<'_>,
-        report: &Report,
-        generated: &Patterns,
-        change: &Change,
-    ) -> Option<Finding> {
+    fn missing(&self, on: &Inspection<'_>, report: &Report, generated: &Patterns, change: &Change) -> Option<Finding> {
         let path = &change.path;
         if self.paths.contains(path) || is_lockfile(path) || generated.hit(path).is_some() {
             return None;

@@ -129,7 +129,9 @@ impl Reader {
 
     fn is_own(&self, title: &[u8]) -> bool {
         let title = title.trim_ascii().to_ascii_lowercase();
-        let is = |word: &[u8]| title.strip_prefix(word).is_some_and(|r| r.first().is_none_or(|b| !b.is_ascii_alphanumeric()));
+        let is = |word: &[u8]| {
+            title.strip_prefix(word).is_some_and(|r| r.first().is_none_or(|b| !b.is_ascii_alphanumeric()))
+        };
         is(b"outcome") || (self.allowance == Allowance::Bounce && is(b"worker note"))
     }
 
@@ -203,8 +205,16 @@ mod tests {
             ("new id", BASE.replace("id: a-1", "id: a-2"), "t.md:2"),
             ("ticked box in code", BASE.replace("- [ ] no box", "- [x] no box"), "t.md:18"),
             ("forged verifier note", format!("{BASE}\n## Verifier note (iteration 1)\nPASS\n"), "t.md:21"),
-            ("criteria behind an outcome", format!("{BASE}\n## Outcome\no\n## Acceptance criteria\n- [x] easy\n"), "t.md:23"),
-            ("criteria hidden in the outcome", BASE.replace("## Acceptance", "## Outcome\n### Acceptance"), "t.md:11 (of the base)"),
+            (
+                "criteria behind an outcome",
+                format!("{BASE}\n## Outcome\no\n## Acceptance criteria\n- [x] easy\n"),
+                "t.md:23",
+            ),
+            (
+                "criteria hidden in the outcome",
+                BASE.replace("## Acceptance", "## Outcome\n### Acceptance"),
+                "t.md:11 (of the base)",
+            ),
             ("a note without a bounce", format!("{BASE}## Worker note\nn\n"), "t.md:20"),
         ] {
             assert_eq!(places(&new, Allowance::Outcome), [place], "{what}");
@@ -214,7 +224,9 @@ mod tests {
 
     #[test]
     fn only_a_box_at_the_head_of_a_bullet_is_a_tick() {
-        for (line, open) in [("- [x] a", "- [ ] a"), ("  * [X] a", "  * [ ] a"), ("12. [x] a", "12. [ ] a"), ("-[x] a", "-[ ] a")] {
+        for (line, open) in
+            [("- [x] a", "- [ ] a"), ("  * [X] a", "  * [ ] a"), ("12. [x] a", "12. [ ] a"), ("-[x] a", "-[ ] a")]
+        {
             assert_eq!(without_tick(line.as_bytes()), open.as_bytes());
         }
         for line in ["see [x] there", "- a [x]", "- [~] a", "[x]", "", "-"] {
