@@ -12,7 +12,9 @@ use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::escape;
 use crate::host::process::{Launch, Limits, run_to_end};
 use crate::host::sandbox::{Level, Profile};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why work could not be frozen. All of it is the environment's fault, never the worker's.
@@ -23,7 +25,7 @@ pub enum FreezeError {
     #[error("cannot freeze {tree}: git add ended {ending}: {said}; nothing was changed and the worktree is as it was", tree = tree.display())]
     Unreadable {
         /// The worktree.
-        tree: std::path::PathBuf,
+        tree: PathBuf,
         /// How it ended.
         ending: String,
         /// The end of what it said.
@@ -173,7 +175,13 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
     // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let git = quarantine.apply(repo.git(), repo);
-    let line = git.argv(["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"]);
+    let mut words: Vec<OsString> = ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
+    words.extend(linked_worktrees(repo).into_iter().map(|inside| {
+        let mut pathspec = OsString::from(":(top,exclude,literal)");
+        pathspec.push(inside);
+        pathspec
+    }));
+    let line = git.argv(words);
     let mut write = vec![quarantine.work()];
     // git-lfs's clean filter stores its objects beside git's.
     write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
@@ -205,6 +213,20 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
         ending: ended.ending.sentence(),
         said: said.trim().to_owned(),
     })
+}
+
+/// Other worktrees of this repository that lie inside this one, relative to its top. Unless somebody ignores them, git
+/// would take each for a nested repository; they are somebody else's work, not this one's.
+fn linked_worktrees(repo: &Repo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repo.common_dir().join("worktrees")).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let gitdir = std::fs::read(entry.path().join("gitdir")).ok()?;
+            let file = Path::new(OsStr::from_bytes(gitdir.trim_ascii_end()));
+            let inside = file.parent()?.strip_prefix(repo.top()).ok()?;
+            (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
+        })
+        .collect()
 }
 
 fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {

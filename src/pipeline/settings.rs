@@ -81,11 +81,14 @@ pub(super) fn settle_settings(request: &VerifyRequest, repo: &Repo, base_tree: &
     for (name, bytes) in [("environment", environment), ("flags", flags)] {
         layers.extend(bytes.map(|bytes| Layer { name: name.to_owned(), bytes }));
     }
-    let settings = settle(&layers)?;
+    let mut settings = settle(&layers)?;
+    let verifier = choose(&settings)?;
+    // Said or left to the default, it is the same rule.
+    settings.verifier = Some(verifier.name().to_owned());
     let canonical = serde_json::to_vec(&settings).unwrap_or_default();
     let mut sources = vec!["defaults".to_owned()];
     sources.extend(layers.into_iter().map(|layer| layer.name));
-    Ok(Settled { digest: digest(&canonical), verifier: choose(&settings)?, settings, sources })
+    Ok(Settled { digest: digest(&canonical), verifier, settings, sources })
 }
 
 /// `$XDG_CONFIG_HOME/countersign/settings.yaml`, or the same under `~/.config`.

@@ -50,6 +50,8 @@ impl Stage {
         }
         git(&stage.top, &["add", "--all"])?;
         git(&stage.top, &["commit", "--quiet", "--message=chore(core): batch start"])?;
+        // The worktrees ignore themselves; the project's own .gitignore is not ours to edit.
+        stage.write(".worktrees/.gitignore", "*\n")?;
         for act in story {
             let worktree = format!(".worktrees/{}", act.id);
             git(&stage.top, &["worktree", "add", "--quiet", "-b", &format!("aw/{}", act.id), &worktree, "HEAD"])?;
