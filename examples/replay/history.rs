@@ -41,7 +41,12 @@ pub(crate) fn steps(clone: &Clone) -> Result<Vec<Step>, Failed> {
     for record in String::from_utf8_lossy(&log).split('\0') {
         let mut words = record.splitn(3, ' ');
         let (Some(commit), Some(parent), Some(subject)) = (words.next(), words.next(), words.next()) else { continue };
-        let tasks = tasks_of(subject);
+        let mut tasks = tasks_of(subject);
+        if !tasks.is_empty() {
+            let contexts = contexts(clone, commit)?;
+            tasks
+                .retain(|task| task.rsplit_once('-').is_some_and(|(context, _)| contexts.iter().any(|c| c == context)));
+        }
         let arrived = if tasks.is_empty() { Vec::new() } else { arrivals(clone, parent, commit)? };
         for task in tasks {
             let file = arrived.iter().find(|path| is_task_file(path, &task)).cloned();
@@ -50,6 +55,14 @@ pub(crate) fn steps(clone: &Clone) -> Result<Vec<Step>, Failed> {
         }
     }
     Ok(steps)
+}
+
+/// The board's contexts: an id that belongs to none of them (a session's, say) only looks like a task's.
+fn contexts(clone: &Clone, commit: &str) -> Result<Vec<String>, Failed> {
+    let roots = [".agentheim/contexts/", ".agentheim/board/"];
+    let names = clone.git(&[&["ls-tree", "-d", "-z", "--name-only", commit], &roots[..]].concat())?;
+    let names = String::from_utf8_lossy(&names).into_owned();
+    Ok(names.split('\0').filter_map(|path| path.rsplit_once('/')).map(|(_, name)| name.to_owned()).collect())
 }
 
 /// The ids in brackets at the end of a subject.
