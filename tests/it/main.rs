@@ -4,8 +4,8 @@
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod cases_index;
-mod house;
 mod consult;
+mod house;
 mod process;
 mod real_board;
 mod sandbox;
