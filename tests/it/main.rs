@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test fails the test")]
 
 mod process;
+mod rooms;
+mod runners;
 mod sandbox;
 mod stand;
