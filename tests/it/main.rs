@@ -8,6 +8,8 @@ mod consult;
 mod house;
 mod process;
 mod real_board;
+mod rooms;
+mod runners;
 mod sandbox;
 mod secrets;
 mod stand;
