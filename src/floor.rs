@@ -4,7 +4,9 @@
 //! and the worker's report, and returns a [`CheckReport`]; what it cannot find out is `unknown`, which is never a pass
 //! and never the worker's fault.
 
+pub mod criteria;
 pub mod secrets;
+pub mod tests_run;
 
 use crate::claim::{Claim, Sighting};
 use crate::config::Settings;

@@ -4,6 +4,8 @@
 //! with its brief, answer and decision as a commit. Every later stage reads receipts, and a decision is computed from
 //! nothing else, so that replaying a ledger gives the same decision.
 
+pub mod case;
+pub mod ledger;
 pub mod redact;
 
 use crate::claim::{Claim, Sighting};
@@ -20,6 +22,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Its number in the ledger, from 1.
+    #[serde(rename = "n")]
     pub id: u32,
     /// The fact.
     #[serde(flatten)]

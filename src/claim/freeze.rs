@@ -129,14 +129,13 @@ impl Frozen {
             quarantine.release(repo)?;
             repo.leave_quarantine();
         }
-        let commit = match self.given {
-            Some(commit) => commit,
-            None => {
-                let (_, time) = repo.parents_of(&self.base)?;
-                let message =
-                    format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
-                repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
-            }
+        let commit = if let Some(commit) = self.given {
+            commit
+        } else {
+            let (_, time) = repo.parents_of(&self.base)?;
+            let message =
+                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
         };
         let name = format!("refs/countersign/claims/{key}/{number}");
         let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
@@ -167,9 +166,10 @@ impl Frozen {
 }
 
 fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
+    // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let git = quarantine.apply(repo.git(), repo);
-    let line = git.argv(["add", "-A", "--sparse", "--", ":/"]);
+    let line = git.argv(["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"]);
     let mut write = vec![quarantine.work()];
     // git-lfs's clean filter stores its objects beside git's.
     write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
