@@ -102,7 +102,8 @@ fn a_verifier_reads_the_brief_and_the_room_and_has_a_home_of_its_own() {
     assert_eq!(heard.record.not_shown, ["big.txt".into()]);
     assert!(heard.record.trespasses.is_empty() && heard.record.bystanders.is_empty(), "{:?}", heard.record);
     assert!(!heard.record.resend);
-    let left: Vec<_> = fs::read_dir(court.folder.path().join("scratch")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(court.folder.path().join("scratch")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["room"], "its home is gone");
 }
 
@@ -146,7 +147,12 @@ fn sb_verifier_writes_a_refused_write_stands_and_one_that_lands_voids() {
 
     let open = Court::new().ask(&["sh", "-c", &script], Some(SandboxRequirement::None), None);
     assert!(!open.record.level.unwrap().enforced);
-    for word in ["in the room: a.txt changed", "in the room: new is new", "refs/heads/x is new", "config of the repository changed"] {
+    for word in [
+        "in the room: a.txt changed",
+        "in the room: new is new",
+        "refs/heads/x is new",
+        "config of the repository changed",
+    ] {
         assert!(open.record.trespasses.iter().any(|t| t.contains(word)), "{word}: {:?}", open.record.trespasses);
     }
 }

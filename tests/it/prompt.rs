@@ -41,8 +41,16 @@ fn the_frontmatter_is_that_of_an_agent_that_can_only_read() {
     assert!(head.contains("name: verifier\n") && head.ends_with("tools: Read, Grep, Glob"));
     assert!(head.lines().all(|line| line.len() < 1024));
     let checks = [
-        "Criteria coverage", "Metric drift", "Tests by the runner only", "Scope", "Ubiquitous language", "README sync",
-        "ADRs and related ADRs", "Enforced conventions", "No tampering", "Runtime drive",
+        "Criteria coverage",
+        "Metric drift",
+        "Tests by the runner only",
+        "Scope",
+        "Ubiquitous language",
+        "README sync",
+        "ADRs and related ADRs",
+        "Enforced conventions",
+        "No tampering",
+        "Runtime drive",
     ];
     let places: Vec<usize> = checks.iter().map(|check| body.find(&format!(". **{check}.**")).unwrap()).collect();
     assert!(places.is_sorted());
