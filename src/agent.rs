@@ -87,4 +87,3 @@ fn clause(ending: &Ending) -> String {
         Ending::Exited { .. } => ending.sentence(),
     }
 }
-

@@ -95,7 +95,9 @@ fn is_of_the_claim(command: &[String], room: &Path) -> Option<String> {
     };
     let absolute = Path::new(program).is_absolute();
     if program.contains('/') && !absolute || absolute && Path::new(program).starts_with(room) {
-        return Some(format!("`{program}` would be the claim's own file; give its absolute path outside the repository"));
+        return Some(format!(
+            "`{program}` would be the claim's own file; give its absolute path outside the repository"
+        ));
     }
     let own = arguments.iter().find(|argument| {
         let path: PathBuf = room.join(argument);

@@ -101,7 +101,9 @@ pub fn unified(old: Option<&[u8]>, new: Option<&[u8]>, change: &Change) -> Chang
     }
     let (text, whole, hidden) = hunks(&before, &after, both_crlf);
     if hidden > 0 {
-        notes.push(format!("{hidden} characters that hide or reorder text, or are not text, are shown as <U+…> or <0x…>"));
+        notes.push(format!(
+            "{hidden} characters that hide or reorder text, or are not text, are shown as <U+…> or <0x…>"
+        ));
     }
     ChangeText { notes, body: Body::Text { text, whole }, line_endings_only: false }
 }

@@ -35,7 +35,11 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     let total = findings.len();
     findings.truncate(MOST_FINDINGS);
     let report = CheckReport::of(ID, findings);
-    if total > MOST_FINDINGS { report.noting(format!("{total} findings; the first {MOST_FINDINGS} are listed")) } else { report }
+    if total > MOST_FINDINGS {
+        report.noting(format!("{total} findings; the first {MOST_FINDINGS} are listed"))
+    } else {
+        report
+    }
 }
 
 fn unreadable_setting(why: &GlobError) -> CheckReport {
@@ -57,12 +61,12 @@ fn of_change(on: &Inspection<'_>, change: &Change) -> Result<Vec<Finding>, GitEr
         let known: BTreeSet<_> = find_secrets_in(before, &old).into_iter().map(|s| s.digest).collect();
         for secret in found.iter().filter(|secret| !known.contains(&secret.digest)) {
             let place = format!("{}:{}", place(&change.path), secret.line);
-            findings.push(deny(place, "no secret in the history", format!("text of the shape `{}`", secret.shape)));
+            findings.push(deny(place, "no secret in the history", &format!("text of the shape `{}`", secret.shape)));
         }
     }
     let is_new = change.old.is_null() || change.from.as_ref().is_some_and(|from| !is_secret_name(from));
     if findings.is_empty() && is_new && is_secret_name(&change.path) {
-        let observed = "a new file whose name says that it holds secrets".to_owned();
+        let observed = "a new file whose name says that it holds secrets";
         findings.push(deny(place(&change.path), "no file of secrets in the history", observed));
     }
     if cut {
@@ -80,14 +84,15 @@ fn is_secret_name(path: &RepoPath) -> bool {
         let dotted = name == b".env" || name.starts_with(b".env.");
         return dotted && !name.split(|b| *b == b'.').any(|part| template.contains(&part));
     }
-    let whole: &[&[u8]] = &[b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519", b".netrc", b".pgpass", b".git-credentials"];
+    let whole: &[&[u8]] =
+        &[b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519", b".netrc", b".pgpass", b".git-credentials"];
     let ends: &[&[u8]] = &[b".p12", b".pfx", b".jks", b".keystore", b".kdbx"];
     whole.contains(&&name[..])
         || ends.iter().any(|end| name.ends_with(end))
         || path.as_bytes().ends_with(b".aws/credentials")
 }
 
-fn deny(place: String, expected: &str, observed: String) -> Finding {
+fn deny(place: String, expected: &str, observed: &str) -> Finding {
     let observed = format!("{observed}; remove it, or list the path under `secrets.allow` if it is a test fixture");
     Finding { state: State::Deny, place, expected: expected.to_owned(), observed, remedy: Remedy::Fix }
 }
@@ -128,7 +133,15 @@ mod tests {
         for yes in [".env", "app/.env", ".env.production", ".ENV.local", "home/id_rsa", "x.p12", "a/.aws/credentials"] {
             assert!(is_secret_name(&RepoPath::from(yes)), "{yes}");
         }
-        for no in [".env.example", ".env.sample.local", "id_rsa.pub", "environment.ts", "prod.env", "cert.pem", "a/credentials"] {
+        for no in [
+            ".env.example",
+            ".env.sample.local",
+            "id_rsa.pub",
+            "environment.ts",
+            "prod.env",
+            "cert.pem",
+            "a/credentials",
+        ] {
             assert!(!is_secret_name(&RepoPath::from(no)), "{no}");
         }
     }

@@ -6,9 +6,9 @@
 
 mod shapes;
 
+use super::ledger::digest;
 use crate::host::path::RepoPath;
-use shapes::{ENV_ASSIGNMENT, SHAPES, SHAPE_SET, is_example, is_harmless};
-use sha2::{Digest, Sha256};
+use shapes::{ENV_ASSIGNMENT, SHAPE_SET, SHAPES, is_example, is_harmless};
 use std::ops::Range;
 
 /// How every mask begins.
@@ -129,10 +129,10 @@ fn describe(bytes: &[u8], spans: &[&Span]) -> Vec<Secret> {
         .iter()
         .map(|span| {
             let passed = bytes.get(counted..span.at.start).unwrap_or_default();
-            line += passed.iter().filter(|b| **b == b'\n').count() as u64;
+            line += passed.split(|b| *b == b'\n').skip(1).count() as u64;
             counted = span.at.start;
             let value = bytes.get(span.at.clone()).unwrap_or_default();
-            Secret { shape: span.shape, line, digest: hex(value) }
+            Secret { shape: span.shape, line, digest: digest(value) }
         })
         .collect()
 }
@@ -150,10 +150,6 @@ fn mask(bytes: &[u8], spans: &[Span]) -> Redacted {
     }
     out.extend_from_slice(bytes.get(done..).unwrap_or_default());
     Redacted { bytes: out, found }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

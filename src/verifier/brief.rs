@@ -11,9 +11,9 @@ use crate::claim::Claim;
 use crate::claim::text::{Body, ChangeText};
 use crate::host::git::ChangeKind;
 use crate::host::path::RepoPath;
+use crate::receipts::ledger::digest;
 use crate::receipts::{Receipt, TaskRecord};
 use sections::{changes, findings, not_shown_table, settled, tests};
-use sha2::{Digest, Sha256};
 
 /// Task text beyond this many bytes is not carried; its criteria always are.
 const LONGEST_TASK: usize = 200_000;
@@ -54,7 +54,7 @@ pub struct Brief {
 impl Brief {
     /// SHA-256 of the text, hexadecimal.
     pub fn digest(&self) -> String {
-        Sha256::digest(self.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(self.text.as_bytes())
     }
 }
 
@@ -153,7 +153,10 @@ fn criteria(input: &BriefInput<'_>, fence: &Fence) -> String {
 fn task(input: &BriefInput<'_>, fence: &Fence) -> String {
     let cut = input.task_text.get(..LONGEST_TASK);
     let note = match cut {
-        Some(_) => format!("Only its first {LONGEST_TASK} of {} bytes; the criteria above are complete.\n\n", input.task_text.len()),
+        Some(_) => format!(
+            "Only its first {LONGEST_TASK} of {} bytes; the criteria above are complete.\n\n",
+            input.task_text.len()
+        ),
         None => String::new(),
     };
     format!("\n# The task\n\n{note}{}", fence.block("task", cut.unwrap_or(input.task_text)))

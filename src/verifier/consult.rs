@@ -8,7 +8,8 @@ use crate::config::{LimitSettings, SandboxRequirement, VerifierProgram};
 use crate::host::git::{GitError, Repo};
 use crate::host::process::LogFile;
 use crate::receipts::ConsultedRecord;
-use sha2::{Digest, Sha256};
+use crate::receipts::ledger::digest;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,12 +67,12 @@ pub fn consult(input: &ConsultInput<'_>) -> Result<Consulted, GitError> {
     let record = ConsultedRecord {
         verifier: verifier_name(input),
         resend: input.resend.is_some(),
-        brief_digest: hex(text.as_bytes()),
+        brief_digest: digest(text.as_bytes()),
         not_shown: input.brief.not_shown.clone(),
         // A plain program does not tell what it reads.
         opened: Vec::new(),
         ending: Some(reply.ending),
-        answer_digest: hex(&reply.answer),
+        answer_digest: digest(&reply.answer),
         trespasses: found.trespasses,
         bystanders: found.bystanders,
         level: Some(reply.level),
@@ -97,7 +98,9 @@ fn heard(input: &ConsultInput<'_>, reply: &AgentReply) -> Result<Vec<u8>, String
     let answer = reply.heard()?;
     if input.sandbox == Some(SandboxRequirement::Landlock) && !reply.level.enforced {
         let level = reply.level.sentence();
-        return Err(format!("the settings require a sandbox (sandbox.require: landlock), but it was not closed: {level}"));
+        return Err(format!(
+            "the settings require a sandbox (sandbox.require: landlock), but it was not closed: {level}"
+        ));
     }
     Ok(answer.to_vec())
 }
@@ -106,7 +109,10 @@ fn heard(input: &ConsultInput<'_>, reply: &AgentReply) -> Result<Vec<u8>, String
 fn told(input: &ConsultInput<'_>) -> String {
     let mut text = input.brief.text.clone();
     if let Some(objections) = input.resend {
-        let listed: String = objections.iter().map(|one| format!("- {}\n", one.replace(['\n', '\r'], " "))).collect();
+        let mut listed = String::new();
+        for objection in objections {
+            let _ = writeln!(listed, "- {}", objection.replace(['\n', '\r'], " "));
+        }
         text.push_str("\n# Your last answer could not be used\n\n");
         text.push_str(&Fence::of(input.token).block("objections", listed.as_bytes()));
         text.push_str("\nJudge again from the brief above, then answer in the form it describes. This is the last time you are asked.\n");
@@ -119,8 +125,4 @@ fn verifier_name(input: &ConsultInput<'_>) -> String {
         Some(model) => format!("{} ({model})", input.name),
         None => input.name.to_owned(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

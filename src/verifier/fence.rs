@@ -1,8 +1,8 @@
 //! Data blocks: hostile text that cannot end the block it is in.
 
 use crate::claim::text::spell;
+use crate::receipts::ledger::digest;
 use crate::receipts::redact::redact;
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 /// A line inside a block is cut after this many bytes.
@@ -22,8 +22,9 @@ impl Fence {
     /// The fence that belongs to a token. The nonce is derived, so that the same brief has the same bytes, and does not
     /// reveal the token.
     pub fn of(token: &str) -> Self {
-        let digest = Sha256::digest(format!("{token}fence"));
-        Self { nonce: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect() }
+        let mut nonce = digest(format!("{token}fence").as_bytes());
+        nonce.truncate(16);
+        Self { nonce }
     }
 
     /// The 16 digits in this brief's borders.

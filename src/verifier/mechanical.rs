@@ -103,7 +103,9 @@ fn nothing_new(proofs: &[&ProofRecord]) -> String {
 fn word(criterion: &Criterion, proofs: &[&ProofRecord]) -> Word {
     let wanted = match &criterion.kind {
         Kind::HumanEye => return Word::EyeCheck,
-        Kind::Judged => return Word::Open("it needs a verifier that can judge; set `verifier` or pass --verifier".to_owned()),
+        Kind::Judged => {
+            return Word::Open("it needs a verifier that can judge; set `verifier` or pass --verifier".to_owned());
+        }
         Kind::Checkable(wanted) if wanted.is_empty() => return Word::Open("it names no proof".to_owned()),
         Kind::Checkable(wanted) => wanted,
     };
@@ -120,7 +122,8 @@ fn word(criterion: &Criterion, proofs: &[&ProofRecord]) -> Word {
                 broken.push(format!("{name} does not hold on the finished tree: {observed}"));
             }
             all if all.iter().any(|p| p.on_claim.is_none()) => {
-                let observed = all.iter().find(|p| p.on_claim.is_none()).map(|p| one_line(&p.observed)).unwrap_or_default();
+                let observed =
+                    all.iter().find(|p| p.on_claim.is_none()).map(|p| one_line(&p.observed)).unwrap_or_default();
                 open.push(format!("{name} was not found out: {observed}"));
             }
             _ => open.push(format!("the receipts for {name} contradict each other")),
@@ -158,7 +161,8 @@ mod tests {
     }
 
     fn ledger(criteria: Vec<Kind>, proofs: Vec<(u32, Proof, Option<bool>, Option<bool>)>) -> Vec<Receipt> {
-        let criteria = (1..).zip(criteria).map(|(number, kind)| Criterion { number, text: format!("It does {number}"), kind });
+        let criteria =
+            (1..).zip(criteria).map(|(number, kind)| Criterion { number, text: format!("It does {number}"), kind });
         let task = TaskRecord {
             id: Some("w-001".to_owned()),
             title: "T".to_owned(),
@@ -201,10 +205,14 @@ mod tests {
 
     #[test]
     fn a_proof_that_does_not_hold_fails_the_work_even_where_others_are_open() {
-        let receipts =
-            ledger(vec![Kind::Judged, Kind::Checkable(vec![test("m::new")])], vec![(2, test("m::new"), Some(false), Some(false))]);
+        let receipts = ledger(
+            vec![Kind::Judged, Kind::Checkable(vec![test("m::new")])],
+            vec![(2, test("m::new"), Some(false), Some(false))],
+        );
         let MechanicalAnswer::Verdict(text) = say(&receipts) else { panic!("no verdict") };
-        assert!(text.starts_with("VERDICT: FAIL\nTASK_ID: w-001\nTOKEN: abcd\nREASONS:\n- [fix] C2: test:m::new does not"));
+        assert!(
+            text.starts_with("VERDICT: FAIL\nTASK_ID: w-001\nTOKEN: abcd\nREASONS:\n- [fix] C2: test:m::new does not")
+        );
         assert!(text.ends_with("ITERATION_HINT: likely-fixable\n"));
     }
 

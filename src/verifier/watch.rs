@@ -9,6 +9,7 @@ mod files;
 
 use crate::host::git::{GitError, Repo};
 use crate::host::path::escape;
+use crate::receipts::ledger::digest;
 use files::{Manifest, digests, manifest, manifest_of_checkout};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -95,7 +96,7 @@ fn around(watched: &Watched<'_>) -> Result<BTreeMap<String, String>, GitError> {
     refs(repo, watched.case, &mut state)?;
     heads(repo, watched.room, &mut state)?;
     let staged = repo.git().run(["ls-files", "--stage", "-z"])?;
-    state.insert(format!("the index of {}", shown(repo.top())), files::digest(&staged.stdout));
+    state.insert(format!("the index of {}", shown(repo.top())), digest(&staged.stdout));
     let common = repo.common_dir();
     for name in ["config", "config.worktree", "shallow", "logs/refs/stash", "info", "hooks", "objects/info"] {
         digests(&common.join(name), &format!("{name} of the repository"), &mut state);
@@ -147,11 +148,11 @@ fn heads(repo: &Repo, room: &Path, state: &mut BTreeMap<String, String>) -> Resu
             let pooled = path.starts_with(repo.own_dir()) || path.starts_with(&repo.host().scratch);
             let watched = !pooled || path == room || path == repo.top();
             place = watched.then(|| format!("HEAD of {}", shown(&path)));
-        } else if field.starts_with(b"HEAD ") || field.starts_with(b"branch ") || field == b"detached" {
-            if let Some(place) = &place {
-                let value: &mut String = state.entry(place.clone()).or_default();
-                value.push_str(&escape(field));
-            }
+        } else if let Some(place) = &place
+            && (field.starts_with(b"HEAD ") || field.starts_with(b"branch ") || field == b"detached")
+        {
+            let value: &mut String = state.entry(place.clone()).or_default();
+            value.push_str(&escape(field));
         }
     }
     Ok(())

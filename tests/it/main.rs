@@ -7,6 +7,7 @@ mod cases_index;
 mod consult;
 mod house;
 mod process;
+mod prompt;
 mod real_board;
 mod rooms;
 mod runners;

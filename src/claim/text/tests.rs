@@ -2,6 +2,14 @@ use super::*;
 use crate::host::path::RepoPath;
 use proptest::prelude::*;
 
+fn page<T: std::fmt::Display>(lines: impl IntoIterator<Item = T>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
 fn change(kind: ChangeKind, old_mode: &str, new_mode: &str) -> Change {
     let id = |mode: &str, c: &str| BlobId::new(&if mode == "000000" { "0".repeat(40) } else { c.repeat(40) }).unwrap();
     Change {
@@ -28,7 +36,7 @@ fn text(shown: &ChangeText) -> &str {
 
 #[test]
 fn an_edit_shows_eight_lines_of_context() {
-    let old: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    let old = page((1..=30).map(|n| format!("line {n}")));
     let shown = edit(old.as_bytes(), old.replace("line 15\n", "line fifteen\n").as_bytes());
     let lines: Vec<&str> = text(&shown).lines().collect();
     assert_eq!(lines[0], "@@ -7,17 +7,17 @@");
@@ -75,7 +83,10 @@ fn hidden_characters_are_spelled_out_and_counted() {
 fn binary_content_is_named_and_code_cannot_pose_as_binary() {
     let png: Vec<u8> = (0..2000).map(|n| u8::try_from(n * 7 % 256).unwrap()).collect();
     assert!(matches!(edit(b"x", &png).body, Body::Binary { bytes: 2000, .. }));
-    assert!(matches!(unified(Some(&png), None, &change(ChangeKind::Deleted, "100644", "000000")).body, Body::Binary { .. }));
+    assert!(matches!(
+        unified(Some(&png), None, &change(ChangeKind::Deleted, "100644", "000000")).body,
+        Body::Binary { .. }
+    ));
     assert_eq!(text(&edit(&png, b"rm -rf\n")), "@@ -0,0 +1,1 @@\n+rm -rf\n");
     let evil = b"import os\n# \x00\nos.system('boom')\n".repeat(20);
     let shown = edit(b"", &evil);
@@ -98,8 +109,8 @@ fn a_cut_line_is_not_whole_and_a_huge_content_is_not_compared() {
 
 #[test]
 fn many_unlike_lines_are_shown_as_replaced() {
-    let page = |word: &str| (0..15_000).map(|n| format!("{word} {n}\n")).collect::<String>();
-    let shown = edit(format!("top\n{}end\n", page("a")).as_bytes(), format!("top\n{}end\n", page("b")).as_bytes());
+    let many = |word: &str| page((0..15_000).map(|n| format!("{word} {n}")));
+    let shown = edit(format!("top\n{}end\n", many("a")).as_bytes(), format!("top\n{}end\n", many("b")).as_bytes());
     let lines: Vec<&str> = text(&shown).lines().collect();
     assert_eq!(lines[0], "@@ -1,15002 +1,15002 @@");
     assert_eq!((lines[1], lines[2], lines[15_002], lines[30_002]), (" top", "-a 0", "+b 0", " end"));
@@ -112,7 +123,8 @@ fn apply(old: &str, patch: &str) -> String {
     for line in patch.lines() {
         if let Some(head) = line.strip_prefix("@@ -") {
             let (start, rest) = head.split_once(',').unwrap();
-            let (start, count): (usize, usize) = (start.parse().unwrap(), rest.split(' ').next().unwrap().parse().unwrap());
+            let (start, count): (usize, usize) =
+                (start.parse().unwrap(), rest.split(' ').next().unwrap().parse().unwrap());
             let start = if count == 0 { start } else { start - 1 };
             out.extend_from_slice(&old[at..start]);
             at = start;
@@ -128,13 +140,12 @@ fn apply(old: &str, patch: &str) -> String {
         }
     }
     out.extend_from_slice(&old[at..]);
-    out.iter().map(|line| format!("{line}\n")).collect()
+    page(out)
 }
 
 proptest! {
     #[test]
     fn the_text_of_a_change_is_the_change(old in prop::collection::vec("[ab]{0,2}", 0..40), new in prop::collection::vec("[ab]{0,2}", 0..40)) {
-        let page = |lines: &[String]| lines.iter().map(|l| format!("{l}\n")).collect::<String>();
         let (old, new) = (page(&old), page(&new));
         let shown = edit(old.as_bytes(), new.as_bytes());
         match &shown.body {

@@ -32,7 +32,11 @@ const TABLE: &[Row] = &[
     ("slack-token", r"(xox[abeoprs]-[A-Za-z0-9-]{10,255})", any),
     ("slack-token", r"~(xapp-[0-9]-[A-Za-z0-9-]{20,255})", any),
     ("slack-webhook", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,255})", any),
-    ("discord-webhook", r"https://(?:[a-z]{1,10}\.)?discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,100})", any),
+    (
+        "discord-webhook",
+        r"https://(?:[a-z]{1,10}\.)?discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,100})",
+        any,
+    ),
     ("stripe-key", r"~((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,255})", any),
     ("stripe-webhook-secret", r"~(whsec_[A-Za-z0-9+/=]{24,255})", any),
     ("anthropic-key", r"~(sk-ant-[A-Za-z0-9_-]{20,255})", any),
@@ -78,7 +82,11 @@ const TABLE: &[Row] = &[
         r#"(?i:authorization)["']?[ \t]*[:=][ \t]*["']?(?i:bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=-]{16,2000})"#,
         mixed,
     ),
-    ("url-password", r#"~(?i:[a-z][a-z0-9+.-]{1,20})://[^\s:/@"'<>`\[\]]{0,100}:([^\s@/"'<>`]{3,200})@[A-Za-z0-9\[]"#, password),
+    (
+        "url-password",
+        r#"~(?i:[a-z][a-z0-9+.-]{1,20})://[^\s:/@"'<>`\[\]]{0,100}:([^\s@/"'<>`]{3,200})@[A-Za-z0-9\[]"#,
+        password,
+    ),
 ];
 
 /// The shapes that are looked for everywhere.
@@ -130,9 +138,28 @@ fn unguessable(value: &[u8]) -> bool {
 fn password(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let known: &[&[u8]] = &[
-        b"password", b"passwd", b"pass", b"postgres", b"root", b"admin", b"user", b"secret", b"test", b"testing",
-        b"example", b"changeme", b"guest", b"mysql", b"dev", b"development", b"local", b"localhost", b"pwd", b"token",
-        b"xxx", b"redacted",
+        b"password",
+        b"passwd",
+        b"pass",
+        b"postgres",
+        b"root",
+        b"admin",
+        b"user",
+        b"secret",
+        b"test",
+        b"testing",
+        b"example",
+        b"changeme",
+        b"guest",
+        b"mysql",
+        b"dev",
+        b"development",
+        b"local",
+        b"localhost",
+        b"pwd",
+        b"token",
+        b"xxx",
+        b"redacted",
     ];
     !known.contains(&&lower[..])
 }
@@ -157,9 +184,11 @@ fn is_plain_hex(value: &[u8]) -> bool {
 
 fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36
-        && value.iter().enumerate().all(|(at, b)| {
-            if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() }
-        })
+        && value.iter().enumerate().all(
+            |(at, b)| {
+                if matches!(at, 8 | 13 | 18 | 23) { *b == b'-' } else { b.is_ascii_hexdigit() }
+            },
+        )
 }
 
 /// Shannon entropy in bits a byte.

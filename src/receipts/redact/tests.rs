@@ -52,7 +52,9 @@ fn fakes() -> Vec<(&'static str, String)> {
 #[test]
 fn every_known_shape_is_found_and_its_value_is_gone() {
     for (shape, text) in fakes() {
-        for around in [text.clone(), format!("x = \"{text}\";\n"), format!("\u{1b}[31m{text}\u{1b}[0m"), format!("+{text}\n")] {
+        for around in
+            [text.clone(), format!("x = \"{text}\";\n"), format!("\u{1b}[31m{text}\u{1b}[0m"), format!("+{text}\n")]
+        {
             let redacted = redact(around.as_bytes());
             let shapes: Vec<&str> = redacted.found.iter().map(|s| s.shape).collect();
             assert_eq!(shapes, [shape], "{around}");
@@ -78,7 +80,7 @@ fn sec_redaction_harm_only_the_token_is_masked() {
          png {png}\nTOKEN: 00112233445566778899aabbccddeeff\n{token} VERDICT: PASS\npassword = \"test_rejects_zero\"\n"
     );
     let redacted = redact(lines.as_bytes());
-    let short = &hex(token.as_bytes())[..8];
+    let short = &digest(token.as_bytes())[..8];
     let expected = lines.replace(&token, &format!("[redacted:github-token:{short}:{}]", token.len()));
     assert_eq!(String::from_utf8(redacted.bytes).unwrap(), expected);
     assert_eq!(redacted.found.len(), 1);

@@ -46,13 +46,17 @@ impl Case {
             source: "base:board/limits/doing/limits-003.md".to_owned(),
             digest: "d".repeat(64),
             criteria: vec![
-                criterion(1, "A window of zero is refused", Kind::Checkable(vec![Proof::Test { name: "zero".to_owned() }])),
+                criterion(
+                    1,
+                    "A window of zero is refused",
+                    Kind::Checkable(vec![Proof::Test { name: "zero".to_owned() }]),
+                ),
                 criterion(2, "The manual explains it", Kind::Judged),
                 criterion(3, "It is readable on a phone", Kind::HumanEye),
             ],
         };
         let changed: Vec<Change> = files.iter().map(|(path, _)| added(path)).collect();
-        let changes = files.iter().zip(&changed).map(|((_, new), change)| unified(None, Some(new), change)).collect();
+        let texts = files.iter().zip(&changed).map(|((_, new), change)| unified(None, Some(new), change)).collect();
         let claim = Claim {
             name: None,
             commit: None,
@@ -61,8 +65,9 @@ impl Case {
             base_tree: TreeId::new(&id("1")).unwrap(),
             changed,
         };
-        let task_text = b"# Refuse empty windows\n\n## Acceptance criteria\n- [ ] A window of zero is refused\n".to_vec();
-        Self { task, task_text, claim, receipts: Vec::new(), changes, patch_bytes: 400_000 }
+        let task_text =
+            b"# Refuse empty windows\n\n## Acceptance criteria\n- [ ] A window of zero is refused\n".to_vec();
+        Self { task, task_text, claim, receipts: Vec::new(), changes: texts, patch_bytes: 400_000 }
     }
 
     fn with(mut self, facts: Vec<Fact>) -> Self {
@@ -125,11 +130,12 @@ fn outside(text: &str) -> String {
 
 #[test]
 fn the_claim_s_part_of_a_brief_reads_like_this() {
-    let case = Case::of(&[(b"docs/limits.md", b"Zero is refused.\n"), (b"src/limits.rs", b"fn refuse() {}\n")]).with(vec![
-        Fact::Check(CheckReport::of("scope", Vec::new()).noting("no declared paths")),
-        Fact::Check(CheckReport::of("tamper", vec![finding(State::Ask, "tests/a.rs:4", "a changed assertion")])),
-        ran("zero", CaseResult::Passed),
-    ]);
+    let case =
+        Case::of(&[(b"docs/limits.md", b"Zero is refused.\n"), (b"src/limits.rs", b"fn refuse() {}\n")]).with(vec![
+            Fact::Check(CheckReport::of("scope", Vec::new()).noting("no declared paths")),
+            Fact::Check(CheckReport::of("tamper", vec![finding(State::Ask, "tests/a.rs:4", "a changed assertion")])),
+            ran("zero", CaseResult::Passed),
+        ]);
     let text = case.brief().text;
     let part = text.split_once("\n# This claim\n").unwrap().1;
     insta::assert_snapshot!(part);
@@ -139,7 +145,16 @@ fn the_claim_s_part_of_a_brief_reads_like_this() {
 fn standing_orders_come_first_and_the_frontmatter_stays_out() {
     let text = Case::of(&[]).brief().text;
     assert!(text.starts_with("# You are the verifier\n"));
-    let parts = ["# You are", "# This claim", "# Criteria", "# Settled", "# Suspicions", "# Executed tests", "# The task", "# The change"];
+    let parts = [
+        "# You are",
+        "# This claim",
+        "# Criteria",
+        "# Settled",
+        "# Suspicions",
+        "# Executed tests",
+        "# The task",
+        "# The change",
+    ];
     let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
 }
@@ -232,7 +247,8 @@ fn a_cut_line_leaves_its_file_not_shown() {
 #[test]
 fn sec_env_swept_a_secret_in_task_diff_or_receipt_is_masked() {
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
-    let pem = format!("-----BEGIN RSA PRIVATE KEY-----\n{}\nq9==\n-----END RSA PRIVATE KEY-----\n", "a1B2c3D4".repeat(8));
+    let pem =
+        format!("-----BEGIN RSA PRIVATE KEY-----\n{}\nq9==\n-----END RSA PRIVATE KEY-----\n", "a1B2c3D4".repeat(8));
     let mut case = Case::of(&[(b"id_test", pem.as_bytes()), (b"conf.py", format!("T = '{secret}'\n").as_bytes())])
         .with(vec![ran(&secret, CaseResult::Failed)]);
     case.task_text = format!("use {secret}\n").into_bytes();

@@ -1,7 +1,7 @@
 //! The state of files: by their metadata where there are many, by content where there are few.
 
 use crate::host::path::escape;
-use sha2::{Digest, Sha256};
+use crate::receipts::ledger::digest;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -38,9 +38,7 @@ fn collect(top: &Path, walk: impl Iterator<Item = walkdir::Result<walkdir::DirEn
                 let read = entry.path().symlink_metadata();
                 (name, read.map_or_else(|why| format!("unreadable: {why}"), |meta| state(&meta)))
             }
-            Err(why) => {
-                (why.path().map_or_else(|| "the folder".to_owned(), shown), format!("unreadable: {why}"))
-            }
+            Err(why) => (why.path().map_or_else(|| "the folder".to_owned(), shown), format!("unreadable: {why}")),
         };
         found.insert(name, state);
     }
@@ -65,7 +63,9 @@ pub(super) fn digests(path: &Path, name: &str, into: &mut BTreeMap<String, Strin
     for entry in WalkDir::new(path).follow_links(false).sort_by_file_name() {
         let entry = match entry {
             Ok(entry) => entry,
-            Err(why) if why.depth() == 0 && why.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) => {
+            Err(why)
+                if why.depth() == 0 && why.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound) =>
+            {
                 continue;
             }
             Err(why) => {
@@ -98,10 +98,6 @@ fn content(path: &Path) -> String {
         Ok(format!("{:o} {}", meta.mode(), digest(&bytes)))
     });
     read.unwrap_or_else(|why| format!("unreadable: {why}"))
-}
-
-pub(super) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn shown(path: &Path) -> String {
