@@ -50,7 +50,9 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
     match cli.command {
         Command::Verify(args) => verify::run(*args, start, &host, console),
         Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
-        Command::Board { command: BoardCommand::Show { task, args } } => board::show(&task, &args, &start, &host, console),
+        Command::Board { command: BoardCommand::Show { task, args } } => {
+            board::show(&task, &args, &start, &host, console)
+        }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
@@ -76,14 +78,15 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
 fn start_folder(directory: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("cannot tell the current directory")?;
     let start = directory.map_or_else(|| here.clone(), |folder| here.join(folder));
-    Ok(start.canonicalize().with_context(|| format!("cannot enter {}", start.display()))?)
+    start.canonicalize().with_context(|| format!("cannot enter {}", start.display()))
 }
 
 fn host_of_process(cancel: &Cancel) -> anyhow::Result<Host> {
     let env = Env::of_process();
     let helper = std::env::current_exe().context("cannot find our own binary, which confines children")?;
     // A fixed clock makes two runs comparable byte for byte (tests, reproducible cases).
-    let clock = env.text("COUNTERSIGN_CLOCK").and_then(|seconds| seconds.parse().ok()).map_or(Clock::System, Clock::Fixed);
+    let clock =
+        env.text("COUNTERSIGN_CLOCK").and_then(|seconds| seconds.parse().ok()).map_or(Clock::System, Clock::Fixed);
     let scratch = env.get("TMPDIR").filter(|v| !v.is_empty()).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let git = find_git(&env);
     Ok(Host { git, helper, scratch, env, clock, cancel: cancel.clone() })

@@ -4,13 +4,11 @@
 //! and the worker's report, and returns a [`CheckReport`]; what it cannot find out is `unknown`, which is never a pass
 //! and never the worker's fault.
 
-pub mod criteria;
-pub mod tests_run;
-pub mod secrets;
 pub mod adr_shape;
 mod bookkeeping;
 pub mod claim_empty;
 pub mod conflict_markers;
+pub mod criteria;
 pub mod derived_artifacts;
 mod finding;
 mod gitmodules;
@@ -26,10 +24,12 @@ pub mod related_adrs;
 pub mod report_files;
 pub mod report_shape;
 pub mod scope;
+pub mod secrets;
 pub mod skip_eligible;
 pub mod submodules;
 pub mod tamper;
 mod task_file;
+pub mod tests_run;
 
 use crate::claim::{Claim, Sighting};
 use crate::config::{Bookkeeper, Settings};
@@ -254,6 +254,3 @@ pub const CHECKS: &[Check] = &[
 pub fn inspect_all(on: &Inspection<'_>) -> Vec<CheckReport> {
     CHECKS.iter().map(|check| (check.inspect)(on)).collect()
 }
-
-#[cfg(test)]
-mod tests;

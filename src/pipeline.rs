@@ -136,7 +136,9 @@ pub enum VerifyError {
         base: String,
     },
     /// A task that asks for nothing.
-    #[error("{source_name} has no acceptance criteria: there is nothing to verify; add `- [ ]` bullets under `## Acceptance criteria`")]
+    #[error(
+        "{source_name} has no acceptance criteria: there is nothing to verify; add `- [ ]` bullets under `## Acceptance criteria`"
+    )]
     NoCriteria {
         /// Where it was read.
         source_name: String,
@@ -148,7 +150,9 @@ pub enum VerifyError {
         rev: String,
     },
     /// No change and no task.
-    #[error("nothing to judge: the work does not differ from the base {base} ({rule}); name another base with --base, or a task")]
+    #[error(
+        "nothing to judge: the work does not differ from the base {base} ({rule}); name another base with --base, or a task"
+    )]
     NothingToJudge {
         /// The base.
         base: String,
@@ -156,7 +160,9 @@ pub enum VerifyError {
         rule: String,
     },
     /// A verifier that the settings do not have.
-    #[error("there is no verifier named {name}; use `mechanical`, or describe it under `verifiers:` in the settings ({known})")]
+    #[error(
+        "there is no verifier named {name}; use `mechanical`, or describe it under `verifiers:` in the settings ({known})"
+    )]
     NoSuchVerifier {
         /// The name.
         name: String,
@@ -272,7 +278,9 @@ impl VerifyError {
                 BaseError::Unknown { .. } | BaseError::Ambiguous { .. } => Fault::Usage,
                 BaseError::Unborn { .. } | BaseError::Shallow { .. } | BaseError::Git(_) => Fault::Environment,
             },
-            Self::Internal { .. } | Self::Case(CaseError::Ledger(LedgerError::Encoding(_))) | Self::Ledger(LedgerError::Encoding(_)) => Fault::Bug,
+            Self::Internal { .. }
+            | Self::Case(CaseError::Ledger(LedgerError::Encoding(_)))
+            | Self::Ledger(LedgerError::Encoding(_)) => Fault::Bug,
             Self::Interrupted => Fault::Interrupted,
             Self::ForeignWorktree { .. }
             | Self::UserSettings { .. }

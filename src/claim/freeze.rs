@@ -135,7 +135,8 @@ impl Frozen {
             commit
         } else {
             let (_, time) = repo.parents_of(&self.base)?;
-            let message = format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            let message =
+                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
             repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
         };
         let name = number.map(|number| create_claim_ref(repo, key, number, &commit)).transpose()?;
@@ -175,7 +176,8 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
     // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let git = quarantine.apply(repo.git(), repo);
-    let mut words: Vec<OsString> = ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
+    let mut words: Vec<OsString> =
+        ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
     words.extend(linked_worktrees(repo).into_iter().map(|inside| {
         let mut pathspec = OsString::from(":(top,exclude,literal)");
         pathspec.push(inside);

@@ -30,9 +30,15 @@ pub(super) fn list(args: &BoardArgs, start: &Path, host: &Host, console: &mut Co
             match &listed.outcome {
                 Outcome::Task(task) => {
                     let id = task.id.as_ref().map_or("-", |id| id.as_str());
-                    console.answer(&visible(&format!("  {id:<28} {} ({})", task.display_title(), criteria(task.bullets.len()))));
+                    console.answer(&visible(&format!(
+                        "  {id:<28} {} ({})",
+                        task.display_title(),
+                        criteria(task.bullets.len())
+                    )));
                 }
-                Outcome::Malformed(why) => console.answer(&visible(&format!("  UNREADABLE {}: {}", listed.path, why.problem))),
+                Outcome::Malformed(why) => {
+                    console.answer(&visible(&format!("  UNREADABLE {}: {}", listed.path, why.problem)));
+                }
             }
         }
     }
@@ -43,7 +49,13 @@ fn criteria(number: usize) -> String {
     if number == 1 { "1 criterion".to_owned() } else { format!("{number} criteria") }
 }
 
-pub(super) fn show(id: &str, args: &BoardArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
+pub(super) fn show(
+    id: &str,
+    args: &BoardArgs,
+    start: &Path,
+    host: &Host,
+    console: &mut Console,
+) -> anyhow::Result<ExitCode> {
     let board = load(args, start, host)?;
     let no_such = |why: String| VerifyError::NoSuchTask { word: escape(id.as_bytes()), why };
     let Found::One(listed, _) = board.find(id).map_err(|why| no_such(why.to_string()))? else {
@@ -84,7 +96,9 @@ fn standing(state: &DependencyState) -> String {
         DependencyState::Open { folder, path, rule } => format!("open, in {} ({path}, by {rule:?})", folder.as_str()),
         DependencyState::Unreadable { path, .. } => format!("unknown: {path} cannot be read"),
         DependencyState::Missing => "missing: no task answers to it".to_owned(),
-        DependencyState::Ambiguous { paths } => format!("ambiguous: {}", paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+        DependencyState::Ambiguous { paths } => {
+            format!("ambiguous: {}", paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -111,11 +125,15 @@ fn load(args: &BoardArgs, start: &Path, host: &Host) -> Result<Board, VerifyErro
         let (_, board) = read_board(&repo, &repo.tree_of(&commit)?)?;
         return board.ok_or(VerifyError::Board(BoardError::None));
     }
-    let top = start.ancestors().find(|folder| folder.join(".agentheim").is_dir()).ok_or(VerifyError::Board(BoardError::None))?;
+    let top = start
+        .ancestors()
+        .find(|folder| folder.join(".agentheim").is_dir())
+        .ok_or(VerifyError::Board(BoardError::None))?;
     let (mut paths, mut files) = (Vec::new(), Vec::new());
     // Links are not followed: a board is made of files.
     for entry in WalkDir::new(top.join(".agentheim")).sort_by_file_name() {
-        let entry = entry.map_err(|why| VerifyError::Io { doing: "read", path: top.join(".agentheim"), why: why.into() })?;
+        let entry =
+            entry.map_err(|why| VerifyError::Io { doing: "read", path: top.join(".agentheim"), why: why.into() })?;
         if !entry.file_type().is_file() {
             continue;
         }

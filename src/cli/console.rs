@@ -22,7 +22,6 @@ impl Console {
         self.events = true;
     }
 
-
     /// One line of the answer. A closed pipe is the reader's choice, not an error.
     pub(crate) fn answer(&mut self, line: &str) {
         _ = writeln!(self.out, "{line}");

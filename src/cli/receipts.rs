@@ -48,21 +48,45 @@ fn kind(kind: crate::receipts::DecisionKind) -> String {
 /// One receipt in one line.
 fn line(fact: &Fact) -> String {
     match fact {
-        Fact::Opened(o) => format!("opened    attempt {} of {}, countersign {}, {}", o.attempt, o.case, o.countersign, o.at),
+        Fact::Opened(o) => {
+            format!("opened    attempt {} of {}, countersign {}, {}", o.attempt, o.case, o.countersign, o.at)
+        }
         Fact::Base(b) => format!("base      {} ({})", b.commit.short(), b.rule),
-        Fact::Settings(s) => format!("settings  {} (verifier {}, key {})", s.sources.join(" ← "), s.verifier, &s.key[..12.min(s.key.len())]),
+        Fact::Settings(s) => format!(
+            "settings  {} (verifier {}, key {})",
+            s.sources.join(" ← "),
+            s.verifier,
+            &s.key[..12.min(s.key.len())]
+        ),
         Fact::Task(t) => format!("task      {} ({}, {} criteria)", t.title, t.source, t.criteria.len()),
         Fact::Report(r) => format!("report    {:?} ({})", r.outcome, r.source),
-        Fact::Claim(c) => format!("claim     tree {} on base {}, {} changed", c.tree.short(), c.base.short(), c.changed.len()),
+        Fact::Claim(c) => {
+            format!("claim     tree {} on base {}, {} changed", c.tree.short(), c.base.short(), c.changed.len())
+        }
         Fact::Sightings { sightings } => format!("sightings {}", sightings.len()),
-        Fact::Check(c) => format!("check     {} {}{}", c.id, super::console::word(c.state), if c.note.is_empty() { String::new() } else { format!(": {}", c.note) }),
+        Fact::Check(c) => format!(
+            "check     {} {}{}",
+            c.id,
+            super::console::word(c.state),
+            if c.note.is_empty() { String::new() } else { format!(": {}", c.note) }
+        ),
         Fact::Command(c) => format!("command   `{}` on tree {}: {}", c.command, c.tree.short(), c.ending.sentence()),
         Fact::Tests(t) => format!("tests     {} cases on tree {} ({})", t.cases.len(), t.tree.short(), t.format),
-        Fact::Proof(p) => format!("proof     C{}: on the claim {}, on the base {} ({})", p.criterion, yes(p.on_claim), yes(p.on_base), p.observed),
+        Fact::Proof(p) => format!(
+            "proof     C{}: on the claim {}, on the base {} ({})",
+            p.criterion,
+            yes(p.on_claim),
+            yes(p.on_base),
+            p.observed
+        ),
         Fact::Token { .. } => "token     drawn".to_owned(),
         Fact::Consulted(c) => format!("consulted {}{}", c.verifier, if c.resend { " (resend)" } else { "" }),
         Fact::Heard(h) => format!("heard     {}", serde_json::to_string(h).unwrap_or_default()),
-        Fact::Decided(d) => format!("decided   {}: {}", kind(d.kind), d.reasons.iter().map(|r| r.code.as_str()).collect::<Vec<_>>().join(", ")),
+        Fact::Decided(d) => format!(
+            "decided   {}: {}",
+            kind(d.kind),
+            d.reasons.iter().map(|r| r.code.as_str()).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 

@@ -71,12 +71,22 @@ fn tell(act: &Act, outcome: &Outcome, console: &mut Console) {
     console.answer(&format!("   floor: {passed} checks passed"));
     for check in outcome.floor.checks.iter().filter(|c| c.state >= State::Ask) {
         for finding in &check.findings {
-            console.answer(&visible(&format!("     {} {} {}: {}", word(check.state), check.id, finding.place, finding.observed)));
+            console.answer(&visible(&format!(
+                "     {} {} {}: {}",
+                word(check.state),
+                check.id,
+                finding.place,
+                finding.observed
+            )));
         }
     }
     console.answer(&format!("   why it matters: {}", act.lesson));
     if let Some(case) = &outcome.case {
-        console.answer(&visible(&format!("   receipts: countersign receipts {}   (sealed as {})", act.id, &case[..12.min(case.len())])));
+        console.answer(&visible(&format!(
+            "   receipts: countersign receipts {}   (sealed as {})",
+            act.id,
+            &case[..12.min(case.len())]
+        )));
     }
 }
 

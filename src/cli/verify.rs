@@ -32,7 +32,10 @@ fn request_of(args: VerifyArgs, start: PathBuf) -> anyhow::Result<VerifyRequest>
         Some("-") => {
             let mut bytes = Vec::new();
             // One byte over the largest task: the reader refuses it by its size.
-            std::io::stdin().take((4 << 20) + 1).read_to_end(&mut bytes).context("cannot read the task from standard input")?;
+            std::io::stdin()
+                .take((4 << 20) + 1)
+                .read_to_end(&mut bytes)
+                .context("cannot read the task from standard input")?;
             TaskWord::Text(bytes)
         }
         Some(word) => TaskWord::Named(word.to_owned()),
@@ -44,7 +47,7 @@ fn request_of(args: VerifyArgs, start: PathBuf) -> anyhow::Result<VerifyRequest>
     };
     let report = match args.result {
         None => ReportWord::Auto,
-        Some(word) if word.as_os_str() == "none" => ReportWord::None,
+        Some(file) if file.as_os_str() == "none" => ReportWord::None,
         Some(file) => ReportWord::File(file),
     };
     Ok(VerifyRequest {
@@ -73,8 +76,13 @@ pub(super) fn print(outcome: &Outcome, console: &mut Console) {
         _ => console.answer("task     none: the change is judged by the floor alone"),
     }
     console.answer(&visible(&format!("base     {} ({})", claim.base, outcome.base_rule)));
-    let commit = claim.commit.as_ref().map_or_else(|| "not made a commit".to_owned(), |c| format!("commit {}", c.short()));
-    console.answer(&format!("claim    tree {} ({commit}, {})", claim.tree.short(), count(claim.changed.len(), "changed path")));
+    let commit =
+        claim.commit.as_ref().map_or_else(|| "not made a commit".to_owned(), |c| format!("commit {}", c.short()));
+    console.answer(&format!(
+        "claim    tree {} ({commit}, {})",
+        claim.tree.short(),
+        count(claim.changed.len(), "changed path")
+    ));
     print_checks(outcome, console);
     print_verdict(outcome, console);
     let word = match outcome.decision.kind {
@@ -92,13 +100,18 @@ pub(super) fn print(outcome: &Outcome, console: &mut Console) {
         console.answer("judged before under the same rules, so not judged again (--fresh judges anew)");
     }
     if let (Some(case), Some(task)) = (&outcome.case, &outcome.task) {
-        console.answer(&visible(&format!("case     {} (git show {}; countersign receipts {task})", &case[..12.min(case.len())], &case[..12.min(case.len())])));
+        console.answer(&visible(&format!(
+            "case     {} (git show {}; countersign receipts {task})",
+            &case[..12.min(case.len())],
+            &case[..12.min(case.len())]
+        )));
     }
 }
 
 fn print_checks(outcome: &Outcome, console: &mut Console) {
     let quiet = |state| matches!(state, State::Pass | State::NotApplicable);
-    let passed: Vec<&str> = outcome.floor.checks.iter().filter(|c| c.state == State::Pass).map(|c| c.id.as_str()).collect();
+    let passed: Vec<&str> =
+        outcome.floor.checks.iter().filter(|c| c.state == State::Pass).map(|c| c.id.as_str()).collect();
     console.answer(&format!("floor    {} passed: {}", passed.len(), passed.join(" ")));
     for check in outcome.floor.checks.iter().filter(|c| !quiet(c.state)) {
         let note = if check.note.is_empty() { String::new() } else { format!(": {}", check.note) };
@@ -116,9 +129,10 @@ fn print_checks(outcome: &Outcome, console: &mut Console) {
 fn print_verdict(outcome: &Outcome, console: &mut Console) {
     let (said, details): (String, Vec<String>) = match &outcome.verdict {
         None => ("not asked".to_owned(), Vec::new()),
-        Some(HeardRecord::Pass { evidence }) => {
-            ("PASS".to_owned(), evidence.iter().map(|e| format!("C{} covered by {}", e.criterion, e.covered_by.join(", "))).collect())
-        }
+        Some(HeardRecord::Pass { evidence }) => (
+            "PASS".to_owned(),
+            evidence.iter().map(|e| format!("C{} covered by {}", e.criterion, e.covered_by.join(", "))).collect(),
+        ),
         Some(HeardRecord::Fail { reasons, suggested_fix, .. }) => {
             let fix = (!suggested_fix.is_empty()).then(|| format!("suggested fix: {suggested_fix}"));
             ("FAIL".to_owned(), reasons.iter().cloned().chain(fix).collect())
@@ -127,7 +141,9 @@ fn print_verdict(outcome: &Outcome, console: &mut Console) {
         Some(HeardRecord::Abstained { reasons }) => ("cannot judge this".to_owned(), reasons.clone()),
         Some(HeardRecord::Unusable { detail, .. }) => ("answered, but unusably".to_owned(), detail.clone()),
         Some(HeardRecord::NoAnswer { why }) => ("gave no answer".to_owned(), vec![why.clone()]),
-        Some(HeardRecord::Trespassed { what }) => ("touched what it was to judge: its verdict is void".to_owned(), what.clone()),
+        Some(HeardRecord::Trespassed { what }) => {
+            ("touched what it was to judge: its verdict is void".to_owned(), what.clone())
+        }
         Some(HeardRecord::NotAsked { why }) => (format!("not asked: {why}"), Vec::new()),
     };
     console.answer(&visible(&format!("verifier {} {said}", outcome.verifier)));

@@ -23,13 +23,18 @@ impl Run<'_> {
         let folder = self.recorder.folder().to_owned();
         self.sealed.receipts = self.recorder.receipts().to_vec();
         let wanted = self.asked.task.is_some() || self.request.seal_floor;
-        let sealed = wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose()?;
+        let sealed =
+            wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose()?;
         // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).
         let raw = folder.join("raw");
         if wanted && raw.is_dir() {
             fs::remove_file(folder.join("receipts.jsonl")).ok();
         } else {
-            fs::remove_dir_all(&folder).map_err(|why| VerifyError::Io { doing: "remove", path: folder.clone(), why })?;
+            fs::remove_dir_all(&folder).map_err(|why| VerifyError::Io {
+                doing: "remove",
+                path: folder.clone(),
+                why,
+            })?;
             // Empty parents go too; a sibling attempt keeps them.
             folder.ancestors().skip(1).take(2).try_for_each(fs::remove_dir).ok();
         }
@@ -37,6 +42,7 @@ impl Run<'_> {
         if let (Some(outcome), Some(task)) = (&mut outcome, &self.asked.task) {
             outcome.task_inferred.clone_from(&task.inferred);
         }
-        outcome.ok_or_else(|| VerifyError::Internal { what: "a decided attempt holds no claim or no decision".to_owned() })
+        outcome
+            .ok_or_else(|| VerifyError::Internal { what: "a decided attempt holds no claim or no decision".to_owned() })
     }
 }

@@ -30,7 +30,11 @@ impl Run<'_> {
             return Ok(());
         }
         // Drawn after every check has ended: nothing that ran can have seen it.
-        let token = token().map_err(|why| VerifyError::Io { doing: "draw randomness from", path: "/dev/urandom".into(), why })?;
+        let token = token().map_err(|why| VerifyError::Io {
+            doing: "draw randomness from",
+            path: "/dev/urandom".into(),
+            why,
+        })?;
         self.recorder.record(Fact::Token { token: token.clone() })?;
         match &self.settled.verifier {
             Verifier::Mechanical => self.ask_mechanical(claim, &token),
@@ -88,7 +92,13 @@ impl Run<'_> {
         self.recorder.record(Fact::Heard(heard)).map(|_| ())
     }
 
-    fn ask_program(&mut self, claim: &Claim, token: &str, name: &str, program: &VerifierProgram) -> Result<(), VerifyError> {
+    fn ask_program(
+        &mut self,
+        claim: &Claim,
+        token: &str,
+        name: &str,
+        program: &VerifierProgram,
+    ) -> Result<(), VerifyError> {
         let Some(commit) = &claim.commit else {
             let why = "the work was not made a commit, so there is nothing to show".to_owned();
             return self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why })).map(|_| ());
@@ -99,7 +109,10 @@ impl Run<'_> {
         let mut objections: Option<Vec<String>> = None;
         for round in 1..=2 {
             self.pause()?;
-            self.recorder.begin(&format!("asking {name}{}", if round == 1 { "" } else { " again: its answer could not be used" }));
+            self.recorder.begin(&format!(
+                "asking {name}{}",
+                if round == 1 { "" } else { " again: its answer could not be used" }
+            ));
             let log = self.recorder.folder().join(format!("raw/verifier-{round}.log"));
             let watch = [self.recorder.folder().join("receipts.jsonl")];
             let consulted = consult(&ConsultInput {
@@ -150,7 +163,9 @@ impl Run<'_> {
 
     fn hear(&self, answer: &[u8], claim: &Claim) -> HeardRecord {
         let repo = &self.asked.repo;
-        let exists = |path: &RepoPath| repo.entry(&claim.tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder));
+        let exists = |path: &RepoPath| {
+            repo.entry(&claim.tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder))
+        };
         verdict::hear(answer, self.recorder.receipts(), &exists)
     }
 
@@ -158,7 +173,8 @@ impl Run<'_> {
         let limit = self.settled.settings.limits.brief_bytes;
         let changes = text::texts(&self.asked.repo, claim, limit)?;
         let receipts = self.recorder.receipts();
-        let record: Option<&TaskRecord> = receipts.iter().find_map(|r| if let Fact::Task(task) = &r.fact { Some(task) } else { None });
+        let record: Option<&TaskRecord> =
+            receipts.iter().find_map(|r| if let Fact::Task(task) = &r.fact { Some(task) } else { None });
         let (Some(task), Some(asked)) = (record, &self.asked.task) else {
             return Err(VerifyError::Internal { what: "a brief without a task".to_owned() });
         };

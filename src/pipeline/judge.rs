@@ -10,7 +10,9 @@ use crate::floor::{self, Inspection};
 use crate::host::Host;
 use crate::receipts::case::{self, Attempt};
 use crate::receipts::ledger::{Ledger, digest};
-use crate::receipts::{BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord};
+use crate::receipts::{
+    BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord,
+};
 
 /// Judges one claim, from its task to a sealed decision.
 ///
@@ -43,7 +45,7 @@ pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) ->
 impl Asked {
     /// The task's id.
     pub(super) fn task_id(&self) -> Option<&str> {
-        self.task.as_ref().and_then(|t| t.task.id.as_ref()).map(|id| id.as_str())
+        self.task.as_ref().and_then(|t| t.task.id.as_ref()).map(crate::task::TaskId::as_str)
     }
 }
 
@@ -55,7 +57,13 @@ fn freeze(asked: &Asked) -> Result<Frozen, VerifyError> {
 }
 
 /// Everything a judgement depends on (RULINGS 4), and the report, which some checks read.
-fn cache_key(request: &VerifyRequest, asked: &Asked, settled: &Settled, reported: &Reported, frozen: &Frozen) -> String {
+fn cache_key(
+    request: &VerifyRequest,
+    asked: &Asked,
+    settled: &Settled,
+    reported: &Reported,
+    frozen: &Frozen,
+) -> String {
     let parts = [
         asked.task.as_ref().map_or("", |t| t.task.digest.as_str()),
         asked.base.commit.as_str(),
@@ -74,7 +82,8 @@ fn judged_before(asked: &Asked, key: &str) -> Result<Option<Outcome>, VerifyErro
     for commit in case::attempts(&asked.repo, &task.task.case_key())? {
         let sealed = case::read(&asked.repo, &commit)?;
         let same = sealed.attempt.receipts.iter().any(|r| matches!(&r.fact, Fact::Settings(s) if s.key == key));
-        if let Some(mut outcome) = Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string())).filter(|_| same)
+        if let Some(mut outcome) =
+            Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string())).filter(|_| same)
             && matches!(outcome.decision.kind, DecisionKind::Land | DecisionKind::SendBack)
         {
             outcome.judged_before = true;
@@ -142,9 +151,15 @@ impl<'a> Run<'a> {
             origin: Origin::Hand,
             at: repo.host().clock.now().to_utc(),
             git: format!("git {}, graph read by {}", repo.git_version(), repo.graph_reader()),
-            unobserved: vec!["refs, configuration and hooks before the work began: a run by hand has no \"before\"".to_owned()],
+            unobserved: vec![
+                "refs, configuration and hooks before the work began: a run by hand has no \"before\"".to_owned(),
+            ],
         }))?;
-        let base = BaseRecord { commit: asked.base.commit.clone(), tree: asked.base_tree.clone(), rule: asked.base.rule.clone() };
+        let base = BaseRecord {
+            commit: asked.base.commit.clone(),
+            tree: asked.base_tree.clone(),
+            rule: asked.base.rule.clone(),
+        };
         self.recorder.record(Fact::Base(base))?;
         self.recorder.record(Fact::Settings(SettingsRecord {
             sources: settled.sources.clone(),
@@ -229,7 +244,8 @@ impl<'a> Run<'a> {
 
     /// True for a decision task with exactly one ADR and nothing executable, where a SKIP may pass.
     pub(super) fn is_decision_record(&self) -> bool {
-        let eligible = |check: &CheckReport| check.state == State::Info && check.note == floor::skip_eligible::DECISION_ADR;
+        let eligible =
+            |check: &CheckReport| check.state == State::Info && check.note == floor::skip_eligible::DECISION_ADR;
         self.settled.settings.skip.allowed && self.found(floor::skip_eligible::ID).is_some_and(eligible)
     }
 

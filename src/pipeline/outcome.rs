@@ -50,7 +50,8 @@ impl Outcome {
 
     /// Reads it off the receipts of a decided attempt; `None` if they do not hold a claim and a decision.
     pub fn from_receipts(receipts: &[Receipt], case: Option<String>) -> Option<Self> {
-        let (mut task, mut task_source, mut attempt, mut base_rule, mut verifier) = (None, None, 0, String::new(), String::new());
+        let (mut task, mut task_source, mut attempt, mut base_rule, mut verifier) =
+            (None, None, 0, String::new(), String::new());
         let (mut claim, mut verdict, mut decision, mut checks) = (None, None, None, Vec::new());
         for receipt in receipts {
             match &receipt.fact {

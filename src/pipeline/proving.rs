@@ -30,7 +30,10 @@ impl Run<'_> {
         let plan = self.plan(claim)?;
         self.recorder.begin(&match &plan {
             Plan::Commands(commands) if !commands.is_empty() => {
-                format!("running the tests: {}", commands.iter().map(|c| c.command.as_str()).collect::<Vec<_>>().join(", "))
+                format!(
+                    "running the tests: {}",
+                    commands.iter().map(|c| c.command.as_str()).collect::<Vec<_>>().join(", ")
+                )
             }
             _ => "looking for tests".to_owned(),
         });
@@ -57,7 +60,8 @@ impl Run<'_> {
 
     /// No command is a hold, except where nothing executable changed: then there is nothing that tests could show.
     fn run_tests(&self, claim: &Claim, plan: &Plan, logs: &Path, baseline: Baseline) -> TestsOutcome {
-        let prose = self.found(floor::skip_eligible::ID).is_some_and(|check| matches!(check.state, State::Pass | State::Info));
+        let prose =
+            self.found(floor::skip_eligible::ID).is_some_and(|check| matches!(check.state, State::Pass | State::Info));
         match plan {
             Plan::NoCommand { why } if prose => {
                 let why = format!("nothing executable changed, and there is no test command: {why}");
@@ -85,7 +89,11 @@ impl Run<'_> {
         let mut numbers = Vec::new();
         for facts in runs {
             let mut command = facts.command.clone();
-            let raw = fs::read(&facts.log).map_err(|why| VerifyError::Io { doing: "read the log", path: facts.log.clone(), why })?;
+            let raw = fs::read(&facts.log).map_err(|why| VerifyError::Io {
+                doing: "read the log",
+                path: facts.log.clone(),
+                why,
+            })?;
             let travels = redact_log(&raw).bytes;
             command.log_digest = digest(&travels);
             self.sealed.logs.insert(command.log.clone(), travels);
@@ -102,7 +110,9 @@ impl Run<'_> {
     fn record_proofs(&mut self, outcome: CriteriaOutcome, tests: &[Vec<u32>]) -> Result<(), VerifyError> {
         let runs = self.record_runs(&outcome.runs)?;
         for mut proven in outcome.proofs {
-            let of = |numbers: &[Vec<u32>], at: &[usize]| at.iter().filter_map(|at| numbers.get(*at)).flatten().copied().collect::<Vec<_>>();
+            let of = |numbers: &[Vec<u32>], at: &[usize]| {
+                at.iter().filter_map(|at| numbers.get(*at)).flatten().copied().collect::<Vec<_>>()
+            };
             proven.record.receipts = [of(&runs, &proven.runs), of(tests, &proven.tests)].concat();
             self.recorder.record(Fact::Proof(proven.record))?;
         }

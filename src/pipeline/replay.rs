@@ -37,7 +37,11 @@ pub fn find_case(repo: &Repo, key: &str, attempt: Option<u32>) -> Result<Sealed,
     };
     for commit in case::attempts(repo, key)? {
         let sealed = case::read(repo, &commit)?;
-        let number = sealed.attempt.receipts.iter().find_map(|r| if let Fact::Opened(o) = &r.fact { Some(o.attempt) } else { None });
+        let number = sealed
+            .attempt
+            .receipts
+            .iter()
+            .find_map(|r| if let Fact::Opened(o) = &r.fact { Some(o.attempt) } else { None });
         if attempt.is_none() || attempt == number {
             return Ok(sealed);
         }
@@ -63,7 +67,8 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
     {
         let tree = receipts.iter().find_map(|r| if let Fact::Claim(c) = &r.fact { Some(c.tree.clone()) } else { None });
         let tree = tree.ok_or_else(|| incomplete("a claim"))?;
-        let exists = |path: &RepoPath| repo.entry(&tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder));
+        let exists =
+            |path: &RepoPath| repo.entry(&tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder));
         let heard = verdict::hear(answer, &receipts[..at], &exists);
         if heard != *was {
             differences.push(format!("the answer is heard as {} now, it was {}", word(&heard), word(was)));
@@ -80,9 +85,10 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
 /// The answer that a verdict was read from; none where the verdict rests on something else than words.
 fn heard_from<'a>(was: &HeardRecord, sealed: &'a Sealed) -> Option<&'a [u8]> {
     match was {
-        HeardRecord::Pass { .. } | HeardRecord::Fail { .. } | HeardRecord::Skip { .. } | HeardRecord::Unusable { .. } => {
-            sealed.attempt.answers.last().map(Vec::as_slice)
-        }
+        HeardRecord::Pass { .. }
+        | HeardRecord::Fail { .. }
+        | HeardRecord::Skip { .. }
+        | HeardRecord::Unusable { .. } => sealed.attempt.answers.last().map(Vec::as_slice),
         HeardRecord::Abstained { .. }
         | HeardRecord::NoAnswer { .. }
         | HeardRecord::Trespassed { .. }

@@ -43,16 +43,23 @@ fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
         return Ok(Verifier::Mechanical);
     }
     match settings.verifiers.get(name) {
-        Some(program) if !program.command.is_empty() => Ok(Verifier::Program { name: name.to_owned(), program: program.clone() }),
+        Some(program) if !program.command.is_empty() => {
+            Ok(Verifier::Program { name: name.to_owned(), program: program.clone() })
+        }
         _ => {
             let known: Vec<&str> = settings.verifiers.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
             Err(VerifyError::NoSuchVerifier { name: escape(name.as_bytes()), known })
         }
     }
 }
 
-pub(super) fn settle_settings(request: &VerifyRequest, repo: &Repo, base_tree: &TreeId) -> Result<Settled, VerifyError> {
+pub(super) fn settle_settings(
+    request: &VerifyRequest,
+    repo: &Repo,
+    base_tree: &TreeId,
+) -> Result<Settled, VerifyError> {
     let env = &repo.host().env;
     let mut layers = Vec::new();
     if let Some(bytes) = repo.file(base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)? {
