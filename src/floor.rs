@@ -253,5 +253,4 @@ pub fn inspect_all(on: &Inspection<'_>) -> Vec<CheckReport> {
 }
 
 #[cfg(test)]
-#[path = "floor/tests.rs"]
 mod tests;

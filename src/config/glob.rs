@@ -190,9 +190,14 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_with_a_reason() {
-        for (bad, word) in
-            [("", "empty"), ("/abs", "relative"), ("a{b", "closed"), ("a}", "no `{`"), ("[a", "closed"), ("a\\", "lone")]
-        {
+        for (bad, word) in [
+            ("", "empty"),
+            ("/abs", "relative"),
+            ("a{b", "closed"),
+            ("a}", "no `{`"),
+            ("[a", "closed"),
+            ("a\\", "lone"),
+        ] {
             assert!(Glob::new(bad).unwrap_err().to_string().contains(word), "{bad}");
         }
         assert!(Glob::new("[z-a]").is_err());

@@ -19,7 +19,8 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     if on.layout.is_none() {
         return CheckReport::not_applicable(ID, "the base has no .agentheim/ board, so no place for decision records");
     }
-    let changed: Vec<&Change> = on.claim.changed.iter().filter(|c| c.paths().any(|p| record_name(p).is_some())).collect();
+    let changed: Vec<&Change> =
+        on.claim.changed.iter().filter(|c| c.paths().any(|p| record_name(p).is_some())).collect();
     if changed.is_empty() && on.carried_records().is_empty() {
         return CheckReport::not_applicable(ID, "no decision record is added or changed");
     }
@@ -72,7 +73,11 @@ fn in_tree(
     }
     let mut findings = Vec::new();
     if let Some(from) = change.from.as_ref().filter(|from| record_name(from).is_some()) {
-        findings.push(ask(path, "records that keep their name, since others refer to it", format!("renamed from {from}")));
+        findings.push(ask(
+            path,
+            "records that keep their name, since others refer to it",
+            format!("renamed from {from}"),
+        ));
     }
     let Some(name) = record_name(path) else { return Ok(findings) };
     let Some(blob) = new_file(change) else {
@@ -113,7 +118,10 @@ fn worded(place: impl std::fmt::Display, fault: &Fault) -> Finding {
 }
 
 /// The numbers of all records in a tree, with their paths.
-pub(super) fn numbers(on: &Inspection<'_>, tree: &crate::host::ids::TreeId) -> Result<BTreeMap<u32, RepoPath>, GitError> {
+pub(super) fn numbers(
+    on: &Inspection<'_>,
+    tree: &crate::host::ids::TreeId,
+) -> Result<BTreeMap<u32, RepoPath>, GitError> {
     let listed = on.repo.list(tree, DECISIONS)?;
     let number = |path: &RepoPath| record_name(path).and_then(|name| number_of_file(&name));
     Ok(listed.into_iter().filter_map(|(path, _)| Some((number(&path)?, path))).collect())

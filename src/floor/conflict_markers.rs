@@ -1,8 +1,8 @@
 //! `conflict-markers`: a merge that nobody finished.
 
+use super::Inspection;
 use super::finding::{ask, deny, unknown, unreadable};
 use super::reading::{Reading, lines, new_file, old_file, read, text_or_empty};
-use super::Inspection;
 use crate::host::git::{Change, GitError};
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::{CheckReport, Finding};

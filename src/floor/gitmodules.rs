@@ -49,12 +49,6 @@ impl Modules {
     pub(super) fn paths(&self) -> impl Iterator<Item = &RepoPath> {
         self.1.iter()
     }
-
-    /// A setting of the submodule at this path.
-    pub(super) fn at(&self, path: &RepoPath, key: &str) -> Option<&[u8]> {
-        let here = |m: &&Module| m.get("path").is_some_and(|p| p.strip_suffix(b"/").unwrap_or(p) == path.as_bytes());
-        self.0.values().find(here)?.get(key).map(Vec::as_slice)
-    }
 }
 
 #[cfg(test)]
@@ -66,7 +60,7 @@ mod tests {
         let listed = b"submodule.a.b.path\nlib/x/\0submodule.a.b.ignore\nnone\0submodule.a.b.ignore\nall\0core.x\ny\0";
         let modules = Modules::parse(listed);
         assert!(modules.has(&"lib/x".into()));
-        assert_eq!(modules.at(&"lib/x".into(), "ignore"), Some(&b"all"[..]));
+        assert_eq!(modules.0[&b"a.b"[..]]["ignore"], b"all");
         assert_eq!(Modules::parse(b""), Modules::default());
     }
 }

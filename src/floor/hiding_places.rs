@@ -10,8 +10,8 @@ use crate::receipts::{CheckReport, Finding};
 /// The check's id.
 pub const ID: &str = "hiding-places";
 
-/// Asks about index flags that make git look away, ignored files that a test run may load though they will not land
-/// (C006), and links that lead out of the tree (C113). Excludes, executable configuration and line endings are told.
+/// Asks about index flags that make git look away, files that a rule of the claim's own hides from git though a test
+/// run may load them (C006), and links that lead out of the tree (C113). Excludes, executable configuration and line endings are told.
 ///
 /// Nothing here denies: tests run on the frozen tree, where what hides is absent.
 pub fn inspect(on: &Inspection<'_>) -> CheckReport {
@@ -33,9 +33,14 @@ fn seen(sighting: &Sighting) -> Option<Finding> {
     let place = sighting.path.as_ref().map_or_else(|| "the repository".to_owned(), ToString::to_string);
     let said = escape(sighting.detail.as_bytes());
     Some(match sighting.kind {
-        K::AssumeUnchanged => ask(place, "an index that git believes; run `git update-index --no-assume-unchanged`", said),
+        K::AssumeUnchanged => {
+            ask(place, "an index that git believes; run `git update-index --no-assume-unchanged`", said)
+        }
         K::SkipWorktree => ask(place, "an index that git believes; run `git update-index --no-skip-worktree`", said),
-        K::IgnoredFile => ask(place, "no new ignored file beside the work: add it, or delete it", said),
+        K::NewlyIgnoredFile => {
+            ask(place, "no file hidden by a rule that came with the work: add it, or delete it", said)
+        }
+        K::IgnoredFile => info(place, "nothing that lands: the base ignores it", said),
         K::Exclude => info(place, "no paths hidden by info/exclude", said),
         K::ExecutableConfig => info(place, "no git configuration that runs programs", said),
         K::LineEndings => info(place, "line endings as the base has them", said),
@@ -44,6 +49,7 @@ fn seen(sighting: &Sighting) -> Option<Finding> {
         | K::NestedRepository
         | K::DirtySubmodule
         | K::UnreachableGitlink
+        | K::UnseenGitlink
         | K::SubmoduleRegressed
         | K::NameCollision => return None,
     })
@@ -54,14 +60,15 @@ fn escaping(on: &Inspection<'_>, change: &Change) -> Result<Option<Finding>, Git
     const LONGEST: u64 = 4_096;
     let (target, cut) = on.repo.blob(&change.new, LONGEST)?;
     let observed = format!("a link to `{}`", escape(&target));
-    Ok((cut || leads_out(&change.path, &target)).then(|| ask(&change.path, "links that stay inside the tree", observed)))
+    Ok((cut || leads_out(&change.path, &target))
+        .then(|| ask(&change.path, "links that stay inside the tree", observed)))
 }
 
 fn leads_out(path: &RepoPath, target: &[u8]) -> bool {
     if target.starts_with(b"/") || target.get(1) == Some(&b':') {
         return true;
     }
-    let mut depth = path.as_bytes().iter().filter(|b| **b == b'/').count();
+    let mut depth = path.as_bytes().split(|b| *b == b'/').count() - 1;
     for part in target.split(|b| matches!(b, b'/' | b'\\')) {
         match part {
             b"" | b"." => {}

@@ -20,7 +20,9 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
         let place = sighting.path.as_ref().map_or_else(|| "the tree".to_owned(), ToString::to_string);
         let expected = "names that stay apart on every file system";
         let said = match &sighting.path {
-            Some(path) if !path.as_bytes().is_ascii() => format!("{} (bytes: {})", escape(sighting.detail.as_bytes()), bytes(path)),
+            Some(path) if !path.as_bytes().is_ascii() => {
+                format!("{} (bytes: {})", escape(sighting.detail.as_bytes()), bytes(path))
+            }
             _ => escape(sighting.detail.as_bytes()),
         };
         let ours = sighting.path.as_ref().is_none_or(|path| touched.contains(path));

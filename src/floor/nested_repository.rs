@@ -19,9 +19,11 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
 }
 
 fn look(on: &Inspection<'_>) -> Result<Vec<Finding>, GitError> {
-    let seen = on.sightings.iter().filter(|s| s.kind == SightingKind::NestedRepository);
-    let mut nested: BTreeSet<RepoPath> = seen.filter_map(|s| s.path.clone()).collect();
     let is_link = |mode: &str| mode == "160000";
+    let known =
+        |path: &RepoPath| on.claim.changed.iter().any(|c| c.path == *path && is_link(&c.old_mode) && c.from.is_none());
+    let seen = on.sightings.iter().filter(|s| s.kind == SightingKind::NestedRepository);
+    let mut nested: BTreeSet<RepoPath> = seen.filter_map(|s| s.path.clone()).filter(|path| !known(path)).collect();
     let new = on.claim.changed.iter().filter(|c| is_link(&c.new_mode) && !(is_link(&c.old_mode) && c.from.is_none()));
     let new: Vec<&RepoPath> = new.map(|c| &c.path).collect();
     let rules_changed = on.claim.changed.iter().any(|c| c.paths().any(|p| p.as_bytes() == b".gitmodules"));

@@ -25,7 +25,8 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     let Some(blocks) = &report.blocks else {
         return CheckReport::not_applicable(ID, "the report has no README_DELTA block");
     };
-    let Some(layout) = on.layout.filter(|_| on.keeper() == Some(Bookkeeper::Conductor) || !blocks.readme_delta.is_empty())
+    let Some(layout) =
+        on.layout.filter(|_| on.keeper() == Some(Bookkeeper::Conductor) || !blocks.readme_delta.is_empty())
     else {
         return CheckReport::not_applicable(ID, "the report changes no README");
     };
@@ -74,9 +75,11 @@ fn worded(path: &RepoPath, met: &Met) -> Option<Finding> {
             format!("a bullet `- **{anchor}` in `## {section}` of {path}"),
             "none: the text would be appended and the old one stay",
         )),
-        Footing::AnchorAmbiguous => {
-            Some(ask(place, format!("one bullet `- **{anchor}` in `## {section}` of {path}"), "several; the first is meant"))
-        }
+        Footing::AnchorAmbiguous => Some(ask(
+            place,
+            format!("one bullet `- **{anchor}` in `## {section}` of {path}"),
+            "several; the first is meant",
+        )),
         Footing::ExpectedDiffers => Some(ask(
             place,
             format!("the bullet `- **{anchor}` of {path} as the report quotes it"),

@@ -199,8 +199,16 @@ mod tests {
     #[test]
     fn a_reference_means_a_number_in_each_of_its_spellings() {
         for (text, number) in [
-            ("0017", Some(17)), ("ADR-0017", Some(17)), ("adr 17", Some(17)), ("0017-some-slug.md", Some(17)),
-            ("ADR-0017: title", Some(17)), ("", None), ("none", None), ("17th", None), ("ADR-", None), ("99999999999", None),
+            ("0017", Some(17)),
+            ("ADR-0017", Some(17)),
+            ("adr 17", Some(17)),
+            ("0017-some-slug.md", Some(17)),
+            ("ADR-0017: title", Some(17)),
+            ("", None),
+            ("none", None),
+            ("17th", None),
+            ("ADR-", None),
+            ("99999999999", None),
         ] {
             assert_eq!(number_of(text), number, "{text:?}");
         }

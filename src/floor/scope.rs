@@ -37,7 +37,8 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
             continue;
         }
         let place = page(on, path);
-        findings.extend(on.keeper().filter(|_| on.task.is_some()).and_then(|keeper| structural(on, keeper, place, path)));
+        findings
+            .extend(on.keeper().filter(|_| on.task.is_some()).and_then(|keeper| structural(on, keeper, place, path)));
         let free = matches!(place, None | Some(Page::Application));
         if free && !declared.is_empty() && allowed.hit(path).is_none() {
             let expected = format!("only paths that the task declares: {}", declared.join(", "));
@@ -64,7 +65,8 @@ fn structural(on: &Inspection<'_>, keeper: Bookkeeper, place: Option<Page>, path
         }
         (_, Page::OtherReadme) => {
             let own = on.context().unwrap_or_default();
-            let expected = format!("only the README of the task's own context, `{own}`; restore this one from the base");
+            let expected =
+                format!("only the README of the task's own context, `{own}`; restore this one from the base");
             Some(deny(path, expected, "another context's README is changed"))
         }
         (Bookkeeper::Conductor, _) => {

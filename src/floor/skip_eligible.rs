@@ -89,7 +89,8 @@ fn commands(text: &[u8]) -> Vec<Vec<u8>> {
 
 /// Why a path is not on the allow-list.
 fn by_name(path: &RepoPath) -> Option<&'static str> {
-    const OBEYED: &[&str] = &["agents", "skills", "commands", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini"];
+    const OBEYED: &[&str] =
+        &["agents", "skills", "commands", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini"];
     const TESTED: &[&str] =
         &["test", "tests", "__tests__", "spec", "specs", "fixtures", "testdata", "snapshots", "__snapshots__"];
     const CI: &[&str] = &[".github", ".gitlab", ".circleci", ".buildkite", ".gitea", ".forgejo", ".husky", ".ci", "ci"];
@@ -137,13 +138,39 @@ mod tests {
 
     #[test]
     fn only_prose_and_images_that_nobody_obeys_are_on_the_allow_list() {
-        for ok in ["README.md", "docs/a.rst", "LICENSE", "LICENSE-MIT", "img/Logo.PNG", "notes.txt", "a/CHANGELOG", ".agentheim/x.md"] {
+        for ok in [
+            "README.md",
+            "docs/a.rst",
+            "LICENSE",
+            "LICENSE-MIT",
+            "img/Logo.PNG",
+            "notes.txt",
+            "a/CHANGELOG",
+            ".agentheim/x.md",
+        ] {
             assert_eq!(by_name(&ok.into()), None, "{ok}");
         }
         for no in [
-            "a.rs", "a.mdx", "logo.svg", "AGENTS.md", "sub/CLAUDE.md", "agents/x.md", "p/skills/y/SKILL.md", "commands/c.md",
-            ".claude/x.md", ".github/PULL_REQUEST_TEMPLATE.md", "ci/notes.md", "requirements.txt", "requirements-dev.txt",
-            "CMakeLists.txt", "tests/fixtures/a.txt", ".md", "Makefile", "a.json", ".agentheim/countersign.yaml", "md",
+            "a.rs",
+            "a.mdx",
+            "logo.svg",
+            "AGENTS.md",
+            "sub/CLAUDE.md",
+            "agents/x.md",
+            "p/skills/y/SKILL.md",
+            "commands/c.md",
+            ".claude/x.md",
+            ".github/PULL_REQUEST_TEMPLATE.md",
+            "ci/notes.md",
+            "requirements.txt",
+            "requirements-dev.txt",
+            "CMakeLists.txt",
+            "tests/fixtures/a.txt",
+            ".md",
+            "Makefile",
+            "a.json",
+            ".agentheim/countersign.yaml",
+            "md",
         ] {
             assert!(by_name(&no.into()).is_some(), "{no}");
         }

@@ -1,7 +1,7 @@
 //! `submodules`: a pointer into another repository is a promise that the commit exists.
 
 use super::Inspection;
-use super::finding::{ask, deny, info, unreadable};
+use super::finding::{ask, deny, info, unknown, unreadable};
 use super::gitmodules::{Module, Modules};
 use crate::claim::{Sighting, SightingKind};
 use crate::host::git::GitError;
@@ -42,6 +42,9 @@ fn seen(sighting: &Sighting) -> Option<Finding> {
         SightingKind::UnreachableGitlink => {
             let expected = "a commit that is on the submodule's remote; push it there, or point to one that is";
             Some(deny(place, expected, format!("a commit that exists in this worktree only: {said}")))
+        }
+        SightingKind::UnseenGitlink => {
+            Some(unknown(place, "a submodule that is checked out; run `git submodule update --init`", said))
         }
         SightingKind::SubmoduleRegressed => {
             Some(ask(place, "a pointer that moves forwards", format!("it moved backwards: {said}")))

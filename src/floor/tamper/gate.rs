@@ -1,7 +1,7 @@
 //! What judges a claim beside us: the verifier's prompt, CI, hooks, runner and linter settings.
 
 use crate::floor::Inspection;
-use crate::floor::finding::{ask, deny, unreadable};
+use crate::floor::finding::{ask, deny};
 use crate::floor::reading::text_or_empty;
 use crate::host::git::{Change, GitError};
 use crate::host::path::RepoPath;
@@ -19,12 +19,18 @@ fn gate(on: &Inspection<'_>, change: &Change) -> Option<Finding> {
         let blamed = on.task.is_some() && !declared;
         return Some(if blamed { deny(path, expected, "changed") } else { ask(path, expected, "changed") });
     }
-    let (path, what) = change.paths().find_map(|path| Some((path, kind(path)?)))
-        .or_else(|| change.paths().find(|path| is_in_test_command(on, path)).map(|path| (path, "what the test command runs")))
-        .or_else(|| scripts_changed(on, change).transpose().map(|path| match path {
-            Ok(path) => (path, "scripts that the test command runs"),
-            Err(_) => (&change.path, "scripts that cannot be compared"),
-        }))?;
+    let (path, what) = change
+        .paths()
+        .find_map(|path| Some((path, kind(path)?)))
+        .or_else(|| {
+            change.paths().find(|path| is_in_test_command(on, path)).map(|path| (path, "what the test command runs"))
+        })
+        .or_else(|| {
+            scripts_changed(on, change).transpose().map(|path| match path {
+                Ok(path) => (path, "scripts that the test command runs"),
+                Err(_) => (&change.path, "scripts that cannot be compared"),
+            })
+        })?;
     Some(ask(path, format!("a change of {what} that the task asks for"), "changed: the claim edits what judges it"))
 }
 
@@ -58,7 +64,9 @@ fn is_in_test_command(on: &Inspection<'_>, path: &RepoPath) -> bool {
 /// The changed `package.json` whose scripts differ, where the test command runs one.
 fn scripts_changed<'c>(on: &Inspection<'_>, change: &'c Change) -> Result<Option<&'c RepoPath>, GitError> {
     let runs = |command: &String| {
-        command.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|w| matches!(w, "npm" | "pnpm" | "yarn" | "bun"))
+        command
+            .split(|c: char| !(c.is_alphanumeric() || c == '-'))
+            .any(|w| matches!(w, "npm" | "pnpm" | "yarn" | "bun"))
     };
     if change.path.file_name() != b"package.json" || !on.settings.tests.command.as_ref().is_some_and(runs) {
         return Ok(None);
@@ -72,11 +80,32 @@ fn scripts_changed<'c>(on: &Inspection<'_>, change: &'c Change) -> Result<Option
 /// What kind of gate a path is by its name.
 fn kind(path: &RepoPath) -> Option<&'static str> {
     const CI: &[&str] = &[
-        ".buildkite", ".circleci", ".drone.yml", ".github/actions", ".github/workflows", ".gitea/workflows",
-        ".gitlab-ci.yml", ".gitlab/ci", ".forgejo/workflows", ".travis.yml", ".woodpecker", ".woodpecker.yml", "Jenkinsfile",
-        "appveyor.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml",
+        ".buildkite",
+        ".circleci",
+        ".drone.yml",
+        ".github/actions",
+        ".github/workflows",
+        ".gitea/workflows",
+        ".gitlab-ci.yml",
+        ".gitlab/ci",
+        ".forgejo/workflows",
+        ".travis.yml",
+        ".woodpecker",
+        ".woodpecker.yml",
+        "Jenkinsfile",
+        "appveyor.yml",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
     ];
-    const HOOKS: &[&str] = &[".husky", ".githooks", ".lefthook", "lefthook.yml", "lefthook.yaml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml"];
+    const HOOKS: &[&str] = &[
+        ".husky",
+        ".githooks",
+        ".lefthook",
+        "lefthook.yml",
+        "lefthook.yaml",
+        ".pre-commit-config.yaml",
+        ".pre-commit-hooks.yaml",
+    ];
     const OWNERS: &[&str] = &["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
     const AGENTS: &[&str] = &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/settings.json"];
     let under = |list: &[&str]| list.iter().any(|entry| path.is_under(entry));
@@ -100,10 +129,36 @@ fn kind(path: &RepoPath) -> Option<&'static str> {
 
 fn is_runner_setting(name: &str) -> bool {
     const WHOLE: &[&str] = &[
-        ".coveragerc", ".golangci.yml", ".golangci.yaml", ".rspec", "clippy.toml", ".clippy.toml", "codecov.yml",
-        ".codecov.yml", "mypy.ini", "nextest.toml", "phpunit.xml", "phpunit.xml.dist", "pytest.ini", "ruff.toml",
-        ".ruff.toml", "tarpaulin.toml", "tox.ini",
+        ".coveragerc",
+        ".golangci.yml",
+        ".golangci.yaml",
+        ".rspec",
+        "clippy.toml",
+        ".clippy.toml",
+        "codecov.yml",
+        ".codecov.yml",
+        "mypy.ini",
+        "nextest.toml",
+        "phpunit.xml",
+        "phpunit.xml.dist",
+        "pytest.ini",
+        "ruff.toml",
+        ".ruff.toml",
+        "tarpaulin.toml",
+        "tox.ini",
     ];
-    const STEMS: &[&str] = &[".eslintrc", ".mocharc", ".nycrc", ".c8rc", "eslint.config.", "jest.config.", "karma.conf.", "playwright.config.", "vitest.config.", "vitest.workspace.", "cypress.config."];
+    const STEMS: &[&str] = &[
+        ".eslintrc",
+        ".mocharc",
+        ".nycrc",
+        ".c8rc",
+        "eslint.config.",
+        "jest.config.",
+        "karma.conf.",
+        "playwright.config.",
+        "vitest.config.",
+        "vitest.workspace.",
+        "cypress.config.",
+    ];
     WHOLE.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))
 }

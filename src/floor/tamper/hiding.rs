@@ -20,8 +20,16 @@ pub(super) fn look(on: &Inspection<'_>) -> Vec<Finding> {
             Ok(rules) => findings.extend(rules.iter().filter_map(|(line, rule)| {
                 let place = format!("{}:{line}", change.path);
                 match judge(rule)? {
-                    Verdict::Ask(why) => Some(ask(place, "rules that hide nothing from review", format!("`{}`: {why}", escape(rule.as_bytes())))),
-                    Verdict::Info(why) => Some(info(place, "rules that hide nothing from review", format!("`{}`: {why}", escape(rule.as_bytes())))),
+                    Verdict::Ask(why) => Some(ask(
+                        place,
+                        "rules that hide nothing from review",
+                        format!("`{}`: {why}", escape(rule.as_bytes())),
+                    )),
+                    Verdict::Info(why) => Some(info(
+                        place,
+                        "rules that hide nothing from review",
+                        format!("`{}`: {why}", escape(rule.as_bytes())),
+                    )),
                 }
             })),
             Err(why) => findings.push(unreadable(&change.path, &why)),
