@@ -6,6 +6,7 @@ mod names;
 mod quarantine;
 mod sightings;
 mod submodules;
+pub mod text;
 
 pub use base::{Base, BaseError, settle_base};
 pub use freeze::{FreezeError, Frozen, freeze_commit, freeze_worktree};

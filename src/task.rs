@@ -112,6 +112,9 @@ pub enum TaskProblem {
         /// The pattern.
         glob: String,
     },
+    /// Nothing to judge by.
+    #[error("there is no acceptance criterion; add a section `## Acceptance criteria` with `- [ ]` bullets")]
+    NoCriteria,
     /// The board lists the file but its bytes were not given.
     #[error("its content was not available")]
     NotGiven,
@@ -128,7 +131,7 @@ impl From<TaskError> for String {
 pub struct Task {
     /// Its id; a plain Markdown page may have none.
     pub id: Option<TaskId>,
-    /// The title as it stands, quotes included; for a page without the key its first heading.
+    /// The title as it stands, quotes included; without the key, the page's own title.
     pub title: String,
     /// The `status` field, whatever it says.
     pub status: Option<String>,
@@ -211,7 +214,7 @@ fn assemble(text: Text<'_>, front: Option<&Frontmatter>) -> Result<Task, TaskPro
     let id = word("id")?.map(|id| TaskId::new(&id)).transpose()?;
     let title = front.map_or(Ok(None), |front| front.raw("title"))?.map(str::to_owned);
     Ok(Task {
-        title: title.or_else(|| first_heading(&document)).unwrap_or_default(),
+        title: title.or_else(|| heading(&document, front.is_none())).unwrap_or_default(),
         status: word("status")?,
         kind: word("type")?.map(TaskType::from),
         context: word("context")?.or_else(|| id.as_ref().map(|id| id.context().to_owned())),
@@ -246,6 +249,19 @@ impl Task {
         self.bullets.iter().map(|bullet| bullet.criterion.clone()).collect()
     }
 
+    /// The criteria of a task that is to be judged; `name` is what messages call its file.
+    ///
+    /// # Errors
+    /// [`TaskProblem::NoCriteria`]: nothing can be judged by nothing.
+    pub fn judged_by(&self, name: &str) -> Result<Vec<Criterion>, TaskError> {
+        match self.criteria() {
+            none if none.is_empty() => {
+                Err(TaskError { path: escape(name.as_bytes()), problem: TaskProblem::NoCriteria })
+            }
+            criteria => Ok(criteria),
+        }
+    }
+
     /// The title without one layer of quotes around it, for people.
     pub fn display_title(&self) -> &str {
         let inner = |quote| self.title.strip_prefix(quote)?.strip_suffix(quote);
@@ -274,8 +290,13 @@ fn is_inside(glob: &str) -> bool {
     !glob.contains(['\\', '\0']) && RepoPath::from(glob.trim_end_matches('/')).is_safe()
 }
 
-fn first_heading(document: &Document<'_>) -> Option<String> {
-    document.lines.iter().find_map(|line| line.title().filter(|title| !title.is_empty())).map(str::to_owned)
+/// The page's own title: its first level-one heading; without frontmatter any heading is better than none.
+fn heading(document: &Document<'_>, any: bool) -> Option<String> {
+    let titled = |top: bool| {
+        let fits = |line: &&markdown::Line<'_>| !top || line.level == Some(1);
+        document.lines.iter().filter(fits).find_map(|line| line.title().filter(|title| !title.is_empty()))
+    };
+    titled(true).or_else(|| titled(false).filter(|_| any)).map(str::to_owned)
 }
 
 fn hex(bytes: &[u8]) -> String {

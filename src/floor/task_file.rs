@@ -130,8 +130,7 @@ impl Reader<'_> {
         let line = line.trim_ascii_end();
         match (self.front, line == b"---") {
             (Front::Before, true) => self.front = Front::Inside,
-            (Front::Before, false) => self.front = Front::Behind,
-            (Front::Inside, true) => self.front = Front::Behind,
+            (Front::Before, false) | (Front::Inside, true) => self.front = Front::Behind,
             (Front::Inside, false) => return self.field(line).map(Cow::Borrowed),
             (Front::Behind, _) => {}
         }
@@ -152,9 +151,9 @@ impl Reader<'_> {
     }
 
     fn field<'t>(&self, line: &'t [u8]) -> Option<&'t [u8]> {
-        let own =
-            ["status:", "completed:", "commit:", "related_adrs:"].iter().any(|key| line.starts_with(key.as_bytes()));
-        (!line.is_empty() && !(own && self.allowance != Allowance::Nothing)).then_some(line)
+        const OWN: [&str; 4] = ["status:", "completed:", "commit:", "related_adrs:"];
+        let own = self.allowance != Allowance::Nothing && OWN.iter().any(|key| line.starts_with(key.as_bytes()));
+        (!line.is_empty() && !own).then_some(line)
     }
 
     fn is_own(&self, title: &[u8]) -> bool {

@@ -252,7 +252,8 @@ fn new_report(files: &str, adrs: &[(&str, &str)], delta: &str) -> String {
     let count = files.split(',').filter(|f| !f.trim().is_empty()).count();
     let names: Vec<&str> = adrs.iter().map(|(name, _)| *name).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let carried: String = adrs.iter().map(|(name, body)| format!("<!-- ADR: {name} -->\n{body}\n")).collect();
+    let carried: Vec<String> = adrs.iter().map(|(name, body)| format!("<!-- ADR: {name} -->\n{body}\n")).collect();
+    let carried = carried.concat();
     format!(
         "RESULT: SUCCESS\nTASK_ID: shed-1\nSUMMARY: s\nFILES_CHANGED: {count}\nFILE_LIST: {files}\nADRS_WRITTEN: {names}\nTESTS_ADDED: 1\nTESTS_PASSING: yes\nTDD_SKIPPED: no\nCONCEPT_CANDIDATE: none\n````README_DELTA\n{delta}\n````\n````ADRS\n{carried}````\n````OUTCOME\n## Outcome\nIt works.\n````\n````BACKLOG_ITEMS\n````\n"
     )

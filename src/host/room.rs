@@ -1,1 +1,251 @@
 //! A room: a pooled, disposable, detached checkout of one exact tree.
+//!
+//! Rooms are linked worktrees kept under `<common dir>/countersign/rooms/<n>/tree`, because resetting one is many times
+//! cheaper than making one (crates-perf.md §1b). A slot is taken by an operating system lock, so a crashed run frees it.
+//! What is tested is what was frozen: files come from git's own checkout (filters, LFS, encodings), never from an
+//! archive, and the room is compared with the tree before it is handed out.
+
+mod likeness;
+mod slot;
+
+use super::git::{Git, GitError, Repo};
+use super::ids::{CommitId, TreeId};
+use super::path::{RepoPath, escape};
+use super::process::{Launch, Limits, run_to_end};
+use super::sandbox::{Network, Profile};
+use slot::Slot;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// At most this many rooms of one repository exist at a time.
+pub const MOST_ROOMS: u32 = 16;
+
+/// How long one git command on a room may take.
+const GIT_LIMIT: Duration = Duration::from_secs(900);
+/// How much of a git answer is read; a room that differs in more than this is simply different.
+const LARGEST_ANSWER: u64 = 16 << 20;
+
+/// What the room's git runs under beside our usual hardening: the whole tree (no sparse or partial checkout), the same
+/// bytes whatever this clone or user configured, and no short cut when files are compared.
+const WHOLE_TREE: &[&str] = &[
+    "-c",
+    "core.sparseCheckout=false",
+    "-c",
+    "index.sparse=false",
+    "-c",
+    "core.fileMode=true",
+    "-c",
+    "core.symlinks=true",
+    "-c",
+    "core.autocrlf=false",
+    "-c",
+    "core.eol=lf",
+    "-c",
+    "core.attributesFile=/dev/null",
+    "-c",
+    "core.trustctime=true",
+    "-c",
+    "core.checkStat=default",
+    "-c",
+    "core.untrackedCache=false",
+    "-c",
+    "submodule.recurse=false",
+];
+
+/// Why there is no room. All of it is the environment's fault, never the worker's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoomError {
+    /// Git or the object store.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A file of the pool.
+    #[error("cannot {doing} {path}: {why}", path = path.display())]
+    Io {
+        /// Verb, e.g. `lock`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        why: std::io::Error,
+    },
+    /// Every slot is taken.
+    #[error("all {MOST_ROOMS} rooms under {pool} are in use by other runs; wait for one of them to end", pool = pool.display())]
+    Full {
+        /// The pool.
+        pool: PathBuf,
+    },
+    /// The checkout failed.
+    #[error("`{command}` {ending} in the room {room}: {said}", room = room.display())]
+    Checkout {
+        /// The command line, for people.
+        command: String,
+        /// How it ended.
+        ending: String,
+        /// The room.
+        room: PathBuf,
+        /// The end of what it said.
+        said: String,
+    },
+    /// The checked-out files are not the tree.
+    #[error("the room {room} does not equal tree {tree}: {what}; a filter or a file system that changes files is the usual cause", room = room.display())]
+    Differs {
+        /// The room.
+        room: PathBuf,
+        /// The tree it should hold.
+        tree: TreeId,
+        /// What differs, at most a few paths.
+        what: String,
+    },
+}
+
+/// A checkout of one tree that is ours until dropped. Dropping frees the slot and keeps the files for the next user.
+#[derive(Debug)]
+pub struct Room {
+    slot: Slot,
+    commit: CommitId,
+    tree: TreeId,
+}
+
+impl Room {
+    /// Takes a free slot and makes it hold exactly this commit's tree.
+    ///
+    /// # Errors
+    /// No free slot, a checkout that fails (a required filter, missing LFS objects, a full disk), or files that do not
+    /// equal the tree afterwards.
+    pub fn take(repo: &Repo, commit: &CommitId) -> Result<Self, RoomError> {
+        let tree = repo.tree_of(commit)?;
+        let mut slot = Slot::take(&pool(repo))?;
+        slot.begin(repo, commit)?;
+        let mut room = Self { slot, commit: commit.clone(), tree };
+        if room.reset(repo).is_err() {
+            // Whatever the last user left (unreadable folders, a broken index), a new checkout does not have it.
+            room.slot.rebuild(repo, commit)?;
+            room.reset(repo)?;
+        }
+        Ok(room)
+    }
+
+    /// The top folder of the checkout; absolute.
+    pub fn path(&self) -> &Path {
+        self.slot.tree()
+    }
+
+    /// The tree it holds.
+    pub fn tree(&self) -> &TreeId {
+        &self.tree
+    }
+
+    /// The commit it stands at.
+    pub fn commit(&self) -> &CommitId {
+        &self.commit
+    }
+
+    /// The tracked paths that no longer equal the tree, at most a hundred. New files do not count: tests write them.
+    ///
+    /// # Errors
+    /// Git cannot say.
+    pub fn changed(&self, repo: &Repo) -> Result<Vec<RepoPath>, RoomError> {
+        // A run may write anywhere in the room, its `.git` file included.
+        self.slot.restore_gitfile()?;
+        let differences = self.differences(repo, false)?;
+        Ok(differences.into_iter().map(|difference| difference.path).take(100).collect())
+    }
+
+    /// Removes the room's worktree: its files are moved away (see [`sweep`]), then git forgets that one path. Other
+    /// worktrees are never looked at (RULINGS 26).
+    ///
+    /// # Errors
+    /// A file cannot be moved, or git refuses.
+    pub fn retire(self, repo: &Repo) -> Result<(), RoomError> {
+        self.slot.remove(repo)
+    }
+
+    fn reset(&self, repo: &Repo) -> Result<(), RoomError> {
+        self.slot.restore_gitfile()?;
+        self.git(repo, &["reset", "--hard", "--quiet", self.commit.as_str()], &[])?;
+        self.git(repo, &["clean", "-ffdxq"], &[])?;
+        let differences = self.differences(repo, true)?;
+        if differences.is_empty() { Ok(()) } else { Err(self.differs(&differences)) }
+    }
+
+    fn differs(&self, differences: &[likeness::Difference]) -> RoomError {
+        let mut named: Vec<String> = differences.iter().take(5).map(ToString::to_string).collect();
+        if differences.len() > named.len() {
+            named.push(format!("and {} more", differences.len() - named.len()));
+        }
+        RoomError::Differs { room: self.path().to_owned(), tree: self.tree.clone(), what: named.join(", ") }
+    }
+
+    /// Runs git on this room, in the box: it may write the room and its own administrative folder, nothing else, because
+    /// the repository's configuration may name filter programs that somebody planted.
+    fn git(&self, repo: &Repo, args: &[&str], tail: &[OsString]) -> Result<Vec<u8>, RoomError> {
+        let host = repo.host();
+        let git = Git::new(host, self.path())
+            .env("GIT_DIR", self.slot.admin())
+            .env("GIT_WORK_TREE", self.path())
+            .env("GIT_NO_LAZY_FETCH", "1");
+        let line: Vec<OsString> =
+            WHOLE_TREE.iter().chain(args).map(OsString::from).chain(tail.iter().cloned()).collect();
+        let failed = |ending: String, said: String| RoomError::Checkout {
+            command: format!("git {}", args.join(" ")),
+            ending,
+            room: self.path().to_owned(),
+            said,
+        };
+        if !host.helper.is_file() {
+            let output = git.run_unchecked(&line)?;
+            return match output.code {
+                Some(0) => Ok(output.stdout),
+                code => Err(failed(
+                    code.map_or("was killed".to_owned(), |c| format!("exited with code {c}")),
+                    output.said(),
+                )),
+            };
+        }
+        let write = vec![self.path().to_owned(), self.slot.admin().to_owned()];
+        let launch = Launch {
+            argv: git.argv(&line),
+            cwd: self.path().to_owned(),
+            env: git.environment(),
+            stdin: Vec::new(),
+            log: self.slot.log(),
+            capture: LARGEST_ANSWER,
+            limits: Limits::within(GIT_LIMIT),
+            profile: Profile { network: Network::Off, ..Profile::checks(write) },
+        };
+        let ended = run_to_end(host, &launch);
+        if !ended.ending.is_success() {
+            return Err(failed(ended.ending.sentence(), end_of(&self.slot.log())));
+        }
+        if ended.stdout_total > LARGEST_ANSWER {
+            return Err(failed(
+                "succeeded".to_owned(),
+                format!("its answer of {} bytes is too long", ended.stdout_total),
+            ));
+        }
+        Ok(ended.stdout)
+    }
+}
+
+/// Where the rooms of a repository are.
+pub fn pool(repo: &Repo) -> PathBuf {
+    repo.own_dir().join("rooms")
+}
+
+/// Deletes the files of retired rooms. Removal itself only moves them, so that nobody waits for it.
+///
+/// # Errors
+/// A file cannot be deleted; the rest stays for the next time.
+pub fn sweep(repo: &Repo) -> Result<(), RoomError> {
+    slot::sweep(&pool(repo))
+}
+
+/// The last words of a log on one line, escaped.
+fn end_of(log: &Path) -> String {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let text = escape(&bytes[bytes.len().saturating_sub(400)..]).replace("\\x0a", " ");
+    let text = text.trim();
+    if text.is_empty() { "it said nothing".to_owned() } else { text.to_owned() }
+}

@@ -5,11 +5,16 @@
 //! [`Oddity`]. A nested box is a criterion of its own, numbered after its parent; a nested bullet without a box is part
 //! of its parent's text.
 
+mod oddity;
+
 use super::markdown::{self, Cover, Document, Item, Line};
 use super::proof::{self, Proof};
 use crate::host::path::{escape, is_deceptive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub use oddity::{Oddity, OddityKind};
 
 /// How a criterion is judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,51 +73,6 @@ impl Bullet {
     }
 }
 
-/// What is unusual about a task's criteria; the ids are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OddityKind {
-    /// The heading says more than `Acceptance criteria`, or has another level.
-    SectionHeading,
-    /// More than one acceptance section; all of them count.
-    SeveralSections,
-    /// A bullet without a box.
-    NoBox,
-    /// A mark other than blank and `x`; the criterion counts as open.
-    OddMark,
-    /// A box inside another bullet.
-    NestedBox,
-    /// A bullet other than `-` in column one.
-    OddBullet,
-    /// A box in an HTML comment or a quotation: not a criterion.
-    HiddenBox,
-    /// A code fence or comment that is never closed covers the rest of the file.
-    UnclosedBlock,
-    /// `[human-eye]` inside a code span: not taken as the marker.
-    QuotedMarker,
-    /// A proof on a `[human-eye]` criterion: not looked at.
-    ProofOnHumanEye,
-    /// Words that look like a proof but are not at the end, or lack their quotes.
-    UnreadProof,
-    /// A proof that cannot be used: the criterion is judged instead.
-    BadProof,
-    /// A criterion that says nothing.
-    EmptyCriterion,
-    /// Control or invisible characters in a criterion.
-    HiddenCharacters,
-}
-
-/// Something unusual, reported and never dropped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Oddity {
-    /// What kind.
-    pub id: OddityKind,
-    /// Where, counted from 1.
-    pub line: usize,
-    /// What was found and how it is taken.
-    pub message: String,
-}
-
 /// A body's criteria and what is odd about them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Criteria {
@@ -144,7 +104,11 @@ struct Reader {
 pub fn read(document: &Document<'_>) -> Criteria {
     let mut reader = Reader { drafts: Vec::new(), open: Vec::new(), after_blank: false, oddities: Vec::new() };
     if let Some(line) = document.unclosed {
-        reader.note(OddityKind::UnclosedBlock, line, "a code fence or comment opened here covers the rest of the file");
+        reader.note(
+            OddityKind::UnclosedBlock,
+            line,
+            "a code fence or comment opened here is never closed; what follows counts",
+        );
     }
     let mut section: Option<u8> = None;
     let mut sections = 0;
@@ -199,13 +163,18 @@ impl Reader {
     }
 
     fn line(&mut self, line: &Line<'_>) {
-        if line.cover == Cover::Comment || line.text.trim_start().starts_with('>') {
-            if holds_box(line.text) {
-                self.note(OddityKind::HiddenBox, line.number, "a box in a comment or quotation is not a criterion");
-            }
-            if line.cover == Cover::Comment {
-                return;
-            }
+        let outer_fence = line.cover == Cover::Fence && self.open.is_empty();
+        if (line.cover == Cover::Comment || outer_fence || line.text.trim_start().starts_with('>'))
+            && holds_box(line.text)
+        {
+            self.note(
+                OddityKind::HiddenBox,
+                line.number,
+                "a box in a comment, code block or quotation is not a criterion",
+            );
+        }
+        if line.cover == Cover::Comment {
+            return;
         }
         if line.is_blank() {
             self.after_blank = true;
@@ -371,34 +340,32 @@ fn is_human_eye(text: &str) -> bool {
 
 /// The text with its code spans taken out.
 fn outside_code(text: &str) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some((start, length)) if *start + *length == at => *length += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    // Knowing where a length occurs last keeps this linear, whatever lengths a hostile text mixes.
+    let last: BTreeMap<usize, usize> = runs.iter().enumerate().map(|(index, (_, length))| (*length, index)).collect();
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('`') {
-        out.push_str(&rest[..at]);
-        let run = rest[at..].bytes().take_while(|b| *b == b'`').count();
-        let after = &rest[at + run..];
-        if let Some(end) = closing_run(after, run) {
-            rest = &after[end..];
-        } else {
-            out.push_str(&rest[at..at + run]);
-            rest = after;
+    let (mut from, mut next) = (0, 0);
+    while let Some((start, length)) = runs.get(next).copied() {
+        next += 1;
+        if last.get(&length).is_some_and(|index| *index >= next) {
+            while let Some((end, found)) = runs.get(next).copied() {
+                next += 1;
+                if found == length {
+                    out.push_str(&text[from..start]);
+                    from = end + length;
+                    break;
+                }
+            }
         }
     }
-    out.push_str(rest);
+    out.push_str(&text[from..]);
     out
-}
-
-/// The offset behind the next run of exactly `length` backticks.
-fn closing_run(text: &str, length: usize) -> Option<usize> {
-    let mut at = 0;
-    while let Some(found) = text[at..].find('`') {
-        let run = text[at + found..].bytes().take_while(|b| *b == b'`').count();
-        at += found + run;
-        if run == length {
-            return Some(at);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -70,6 +70,11 @@ pub enum DependencyState {
         /// In which folder.
         folder: Folder,
     },
+    /// The one file that answers to it cannot be read.
+    Unreadable {
+        /// Where.
+        path: RepoPath,
+    },
     /// No task answers to it.
     Missing,
     /// Several do.
@@ -115,6 +120,9 @@ impl Board {
     /// How one reference stands.
     pub fn dependency(&self, reference: &str) -> Dependency {
         let state = match self.find(reference) {
+            Ok(Found::One(listed, _)) if listed.outcome.task().is_err() => {
+                DependencyState::Unreadable { path: listed.path.clone() }
+            }
             Ok(Found::One(listed, rule)) if listed.folder == Folder::Done => {
                 DependencyState::Done { path: listed.path.clone(), rule }
             }
@@ -260,6 +268,22 @@ mod tests {
             ("core/doing/core-1-a.md", "---\nid: core".to_owned()),
         ]);
         assert_eq!(board.find("core-1").unwrap_err().paths.len(), 2);
+    }
+
+    /// A5 to A8: what counts as done, and what only looks like it.
+    #[test]
+    fn a_dependency_is_satisfied_only_by_a_readable_task_in_a_done_folder() {
+        let board = board(&[
+            ("design-system/done/core-1-slug.md", page("core-1", "done", "")),
+            ("core/done/core-20.md", page("core-20", "done", "")),
+            ("core/doing/core-3.md", page("core-3", "doing", "")),
+            ("core/done/core-4-x.md", "broken".to_owned()),
+        ]);
+        let state = |reference| board.dependency(reference).state;
+        assert!(state("core-1").is_satisfied());
+        assert_eq!(state("core-2"), DependencyState::Missing);
+        assert!(matches!(state("core-3"), DependencyState::Open { folder: Folder::Doing, .. }));
+        assert!(matches!(state("core-4"), DependencyState::Unreadable { .. }));
     }
 
     #[test]

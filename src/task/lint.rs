@@ -6,7 +6,7 @@ use super::dependency::{DependencyState, Rule};
 use super::layout::Folder;
 use super::text::Text;
 use super::{Task, TaskProblem, TaskType};
-use crate::host::path::RepoPath;
+use crate::host::path::{RepoPath, escape, is_deceptive};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -72,6 +72,15 @@ fn push(lints: &mut Vec<Lint>, listed: &Listed, id: &'static str, level: Level, 
     lints.push(Lint { id, level, path: listed.path.clone(), message });
 }
 
+/// Joins names; many are cut short, since each of them gets a lint of its own.
+fn some(names: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<String> = names.collect();
+    let rest = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len() - rest].join(", ");
+    if rest == 0 { shown } else { format!("{shown} and {rest} more") }
+}
+
 fn folders(board: &Board, lints: &mut Vec<Lint>) {
     let mut folder = |root: RepoPath, name: &str, id, level, message: &str| {
         let path = RepoPath::try_from(format!("{root}/{name}")).unwrap_or(root);
@@ -96,7 +105,7 @@ fn duplicates(board: &Board, lints: &mut Vec<Lint>) {
         }
     }
     for (id, all) in by_id.iter().filter(|(_, all)| all.len() > 1) {
-        let paths = all.iter().map(|listed| format!("`{}`", listed.path)).collect::<Vec<_>>().join(", ");
+        let paths = some(all.iter().map(|listed| format!("`{}`", listed.path)));
         for listed in all {
             let message = format!("the id {id:?} stands in {paths}; keep the one that is meant");
             push(lints, listed, "id-duplicate", Level::Error, message);
@@ -107,7 +116,7 @@ fn duplicates(board: &Board, lints: &mut Vec<Lint>) {
 fn cycles(board: &Board, lints: &mut Vec<Lint>) {
     for cycle in board.cycles() {
         let members: Vec<&Listed> = cycle.iter().map(|at| &board.tasks[*at]).collect();
-        let names = members.iter().filter_map(|listed| listed.claimed_id.as_deref()).collect::<Vec<_>>().join(", ");
+        let names = some(members.iter().filter_map(|listed| listed.claimed_id.clone()));
         let over = members.iter().all(|listed| listed.folder == Folder::Done);
         let level = if over { Level::Warning } else { Level::Error };
         for listed in members {
@@ -149,8 +158,12 @@ fn dependencies(board: &Board, listed: &Listed, task: &Task, lints: &mut Vec<Lin
                 let message = format!("depends on {reference:?}, which no task answers to");
                 push(lints, listed, "dependency-dangling", level, message);
             }
+            DependencyState::Unreadable { path } => {
+                let message = format!("depends on {reference:?}, whose file `{path}` cannot be read");
+                push(lints, listed, "dependency-unreadable", level, message);
+            }
             DependencyState::Ambiguous { paths } => {
-                let paths = paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+                let paths = some(paths.iter().map(|path| format!("`{path}`")));
                 let message = format!("depends on {reference:?}, which may mean any of {paths}");
                 push(lints, listed, "dependency-ambiguous", level, message);
             }
@@ -189,6 +202,10 @@ fn contents(listed: &Listed, task: &Task, lints: &mut Vec<Lint>) {
     if task.bullets.is_empty() && listed.folder != Folder::Backlog {
         let message = "there is no acceptance criterion; add a `## Acceptance criteria` section with `- [ ]` bullets";
         push(lints, listed, "criteria-none", Level::Warning, message.to_owned());
+    }
+    if task.title.chars().any(is_deceptive) {
+        let message = format!("the title holds hidden or control characters: {}", escape(task.title.as_bytes()));
+        push(lints, listed, "title-hidden-characters", Level::Warning, message);
     }
     if let Some(TaskType::Other(word)) = &task.kind {
         let message = format!("the type {word:?} is none of feature, bug, refactor, chore, spike, decision");

@@ -31,7 +31,7 @@ pub struct Line<'a> {
 pub struct Document<'a> {
     /// In order.
     pub lines: Vec<Line<'a>>,
-    /// Where a fence or comment was opened that never closes.
+    /// Where a fence or comment was opened that never closes; nothing from there on counts as covered.
     pub unclosed: Option<usize>,
 }
 
@@ -88,7 +88,13 @@ impl<'a> Document<'a> {
             }
             out.push(line);
         }
-        Self { lines: out, unclosed: open.map(|(_, number)| number) }
+        let unclosed = open.map(|(_, number)| number);
+        // A fence forgotten open must not swallow what was asked, so from there on nothing is covered.
+        for line in out.iter_mut().filter(|line| unclosed.is_some_and(|number| line.number >= number)) {
+            line.cover = Cover::None;
+            line.level = atx(line.text).map(|(level, _)| level);
+        }
+        Self { lines: out, unclosed }
     }
 }
 
@@ -208,10 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_fence_is_named_and_ends_with_the_item_it_is_in() {
+    fn an_unclosed_fence_is_named_and_covers_nothing_and_one_in_an_item_ends_with_it() {
         let read = |text: &'static str| Document::read(Text::read(text.as_bytes()).unwrap().lines());
-        assert_eq!(read("a\n```\n## no\n").unclosed, Some(2));
-        assert_eq!(read("a\n<!-- x\n## no\n").unclosed, Some(2));
+        for text in ["a\n```\n## yes\n", "a\n<!-- x\n## yes\n"] {
+            let open = read(text);
+            assert_eq!((open.unclosed, open.lines[2].level), (Some(2), Some(2)));
+        }
         let inside = read("- one\n  ```\n  code\n- two\n## yes\n");
         assert_eq!(inside.unclosed, None);
         assert_eq!(inside.lines[4].level, Some(2));

@@ -54,6 +54,15 @@ fn what_is_wrong_with_a_file_is_said_with_its_name() {
 }
 
 #[test]
+fn a_task_without_a_title_or_criteria_says_so() {
+    let untitled = task(&TASK.replace("title: \"fix: a `thing`\"\n", "")).unwrap();
+    assert_eq!(untitled.title, "");
+    assert_eq!(untitled.judged_by("x").unwrap().len(), 1);
+    let empty = task(&TASK.replace("- [ ]", "")).unwrap();
+    assert!(empty.judged_by("x.md").unwrap_err().to_string().contains("no acceptance criterion"));
+}
+
+#[test]
 fn a_plain_page_is_a_task_without_an_id() {
     let page = "# Make it fast\n\n## Acceptance criteria\n\n- it is fast\n";
     let task = read_markdown(page.as_bytes(), "plan.md").unwrap();

@@ -111,9 +111,9 @@ fn code_comments_and_quotations_hold_no_criteria() {
         "```\n- [ ] no\n## Notes\n```\n<!--\n- [ ] no\n-->\n> - [ ] no\n- [ ] yes\n  ```\n  - [ ] part\n  ```\n- [ ] two\n",
     );
     assert_eq!(texts(&found), ["yes ``` - [ ] part ```", "two"]);
-    assert_eq!(kinds(&found), [K::HiddenBox, K::HiddenBox]);
-    let open = section("- [ ] a\n\n```\n- [ ] hidden\n");
-    assert_eq!((texts(&open), kinds(&open)), (vec!["a"], vec![K::UnclosedBlock]));
+    assert_eq!(kinds(&found), [K::HiddenBox, K::HiddenBox, K::HiddenBox]);
+    let open = section("- [ ] a\n\n```\n- [ ] seen\n");
+    assert_eq!((texts(&open), kinds(&open)), (vec!["a", "seen"], vec![K::UnclosedBlock]));
 }
 
 #[test]
@@ -153,5 +153,19 @@ let lines: Vec<String> =
             words.iter().map(|w| format!("- [ ] {}", w.replacen(' ', &format!("\n{}", " ".repeat(width)), 1))).collect();
         let found = section(&lines.join("\n"));
         prop_assert_eq!(found.list.iter().map(|c| c.criterion.text.clone()).collect::<Vec<_>>(), words);
+    }
+}
+
+#[test]
+fn code_spans_are_taken_out_as_markdown_pairs_them() {
+    for (text, want) in [
+        ("a `b` c", "a  c"),
+        ("``a ` b`` c", " c"),
+        ("a `b", "a `b"),
+        ("a ``b` c", "a ``b` c"),
+        ("`a` ```b` `c`", " ```bc`"),
+        ("```a `b` c", "```a  c"),
+    ] {
+        assert_eq!(outside_code(text), want, "{text}");
     }
 }

@@ -27,6 +27,9 @@ pub enum ValueError {
     /// `&a`, `*a`, `!tag`.
     #[error("uses a YAML anchor, alias or tag, which are not read; write the value out, or quote it")]
     Anchor,
+    /// More than [`super::MAX_ITEMS`].
+    #[error("has more than {} items", super::MAX_ITEMS)]
+    TooMany,
     /// `{…}`.
     #[error("is a map; write a list")]
     Map,

@@ -150,6 +150,7 @@ fn spikes_need_a_limit_in_every_folder() {
 fn odd_files_and_folders_are_reported() {
     let odd = page("core-1", "todo", "")
         .replace("type: chore", "type: epic")
+        .replace("title: t", "title: a\u{202e}b")
         .replace("- [ ] it works\n", "- [~] half\r\n- [ ] x (file: ../y)\n");
     let board = board(&[
         ("core/todo/core-1.md", odd),
@@ -162,6 +163,7 @@ fn odd_files_and_folders_are_reported() {
             "criteria-bad-proof",
             "criteria-odd-mark",
             "line-endings",
+            "title-hidden-characters",
             "type-unknown",
             "task-malformed",
             "orphan-task-folder"

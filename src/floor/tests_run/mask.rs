@@ -1,0 +1,235 @@
+//! Masks: what in a command line hides the exit status of the tests.
+//!
+//! The command runs under `-e` and, where bash is there, `pipefail`; what even these cannot make visible is named here.
+
+use std::ops::Range;
+
+/// One piece of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Its text without quotes; for an operator, the operator.
+    pub(super) text: String,
+    /// True for `;`, `&&`, `|`, a newline and the like.
+    pub(super) operator: bool,
+    /// Where it stands in the command line.
+    pub(super) span: Range<usize>,
+}
+
+/// What hides the exit status, in words that finish "the command hides the exit status: ".
+pub type Mask = String;
+
+/// Finds the first mask of a command line. `pipefail`: a pipe's failing stage will be seen.
+pub fn mask(command: &str, pipefail: bool) -> Option<Mask> {
+    mask_within(command, pipefail, 0)
+}
+
+fn mask_within(command: &str, pipefail: bool, depth: usize) -> Option<Mask> {
+    let pieces = pieces(command);
+    for (at, piece) in pieces.iter().enumerate() {
+        let next = simple_command(&pieces[at + 1..]);
+        let found = match (piece.operator, piece.text.as_str()) {
+            (true, "||") if !fails(&next) => Some(format!("`|| {}` turns a failure into success", next.join(" "))),
+            (true, "|" | "|&") if !pipefail => Some("a pipe ends with its last program's status".to_owned()),
+            (true, "&") => Some("`&` does not wait for the program".to_owned()),
+            (true, ";" | "\n") if succeeds(&next) => {
+                Some(format!("`{}` comes last and always succeeds", next.join(" ")))
+            }
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    for segment in segments(&pieces) {
+        let words: Vec<&str> = segment.iter().map(|piece| piece.text.as_str()).collect();
+        let found = match words[..] {
+            ["set", option, ..] if option.starts_with('+') && option.contains('e') => {
+                Some("`set +e` lets failures pass".to_owned())
+            }
+            ["set", "+o", "errexit" | "pipefail", ..] => Some(format!("`{}` lets failures pass", words.join(" "))),
+            ["exit" | "return", "0", ..] => Some("`exit 0` succeeds whatever came before".to_owned()),
+            ["!", ..] => Some("`!` turns a failure into success".to_owned()),
+            ["trap", action, ..] => Some(format!("`trap {action}` may change the exit status")),
+            _ => nested(&words).filter(|_| depth < 4).and_then(|inner| {
+                // The inner shell has neither -e nor pipefail of ours.
+                mask_within(inner, false, depth + 1).or_else(|| loses_a_status(inner))
+            }),
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The script of `sh -c SCRIPT`.
+fn nested<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let shell = words.iter().position(|word| matches!(base_name(word), "sh" | "bash" | "dash" | "zsh"))?;
+    let flag = words[shell..].iter().position(|word| word.starts_with('-') && word.ends_with('c'))?;
+    words.get(shell + flag + 1).copied()
+}
+
+/// In a shell without `-e`, only the last command of a list counts.
+fn loses_a_status(script: &str) -> Option<Mask> {
+    let pieces = pieces(script);
+    let lists = segments(&pieces);
+    let strict = lists.first().is_some_and(|first| {
+        first.first().is_some_and(|w| w.text == "set") && first.get(1).is_some_and(|w| w.text.starts_with("-e"))
+    });
+    let listed = pieces.iter().any(|piece| piece.operator && matches!(piece.text.as_str(), ";" | "\n"));
+    (listed && !strict && lists.len() > 1).then(|| format!("`{script}` ends with its last command's status"))
+}
+
+/// The words up to the next operator.
+fn simple_command(pieces: &[Piece]) -> Vec<&str> {
+    pieces.iter().take_while(|piece| !piece.operator).map(|piece| piece.text.as_str()).collect()
+}
+
+fn succeeds(words: &[&str]) -> bool {
+    match words {
+        [first, rest @ ..] => match base_name(first) {
+            "true" | ":" | "echo" | "printf" => true,
+            "exit" | "return" => rest.first() == Some(&"0"),
+            _ => false,
+        },
+        [] => false,
+    }
+}
+
+fn fails(words: &[&str]) -> bool {
+    match words {
+        ["false", ..] => true,
+        ["exit" | "return", code, ..] => *code == "$?" || code.parse::<u8>().is_ok_and(|code| code != 0),
+        _ => false,
+    }
+}
+
+pub(super) fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The simple commands of a line: words between operators.
+pub(super) fn segments(pieces: &[Piece]) -> Vec<&[Piece]> {
+    pieces.split(|piece| piece.operator).filter(|segment| !segment.is_empty()).collect()
+}
+
+/// Splits a command line as a shell does, as far as quotes, operators, redirections and comments go.
+pub(super) fn pieces(command: &str) -> Vec<Piece> {
+    let bytes = command.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' | b'\t' | b'\r' => at += 1,
+            b'\\' if bytes.get(at + 1) == Some(&b'\n') => at += 2,
+            b'#' => at = command[at..].find('\n').map_or(bytes.len(), |end| at + end),
+            _ => {
+                let piece = match operator(&command[at..]) {
+                    Some(length) => {
+                        let text = command[at..at + length].to_owned();
+                        Piece { text, operator: true, span: at..at + length }
+                    }
+                    None => word(command, at),
+                };
+                at = piece.span.end;
+                found.push(piece);
+            }
+        }
+    }
+    found
+}
+
+fn operator(rest: &str) -> Option<usize> {
+    // Redirections to descriptors (`>&`, `&>`) are words: they hide nothing.
+    if rest.starts_with("&>") {
+        return None;
+    }
+    ["&&", "||", "|&", ";;", "|", ";", "&", "\n", "(", ")"].iter().find(|op| rest.starts_with(**op)).map(|op| op.len())
+}
+
+fn word(command: &str, start: usize) -> Piece {
+    let bytes = command.as_bytes();
+    let mut text = Vec::new();
+    let mut at = start;
+    let mut quote = None;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match (quote, byte) {
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (Some(open), close) if open == close => quote = None,
+            (None | Some(b'"'), b'\\') if at + 1 < bytes.len() => {
+                at += 1;
+                text.push(bytes[at]);
+            }
+            (None, b' ' | b'\t' | b'\r' | b'\n' | b'|' | b';' | b'(' | b')') => break,
+            (None, b'&') if !matches!(text.last(), Some(b'>' | b'<')) && bytes.get(at + 1) != Some(&b'>') => break,
+            _ => text.push(byte),
+        }
+        at += 1;
+    }
+    Piece { text: String::from_utf8_lossy(&text).into_owned(), operator: false, span: start..at.max(start + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_hides_its_status_is_named() {
+        for masked in [
+            "make test || true",
+            "pytest || :",
+            "cargo test || echo failed",
+            "pytest || [ $? -eq 5 ]",
+            "timeout 1 sleep 5 || :",
+            "npm test &",
+            "set +e; false; exit 0",
+            "set +e\ncargo test",
+            "pytest; echo done",
+            "pytest\ntrue",
+            "sh -c \"cargo test; echo done\"",
+            "bash -lc 'pytest | tail -5'",
+            "sh -c 'cargo test; ls'",
+            "! pytest",
+            "trap 'exit 0' EXIT; pytest",
+            "(cargo test) || true",
+            "cargo test;exit 0",
+        ] {
+            assert!(mask(masked, true).is_some(), "{masked}");
+        }
+    }
+
+    #[test]
+    fn an_honest_command_is_no_mask() {
+        for honest in [
+            "cargo test",
+            "cd web && npm ci && npm test",
+            "cargo test 2>&1 | tee log",
+            "pytest -k 'a || true' | tail -5",
+            "npm test -- --grep \"x; echo y\"",
+            "cargo test || exit 1",
+            "cargo test &> log",
+            "make test >/dev/null 2>&1",
+            "cargo test # || true",
+            "cd sub; npm test",
+            "cargo fmt --check\ncargo test",
+            "sh -c 'set -e; cargo fmt; cargo test'",
+            "echo start; pytest",
+        ] {
+            assert_eq!(mask(honest, true), None, "{honest}");
+        }
+        assert!(mask("cargo test | tee log", false).is_some(), "without pipefail a pipe hides the status");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_splits_without_losing_its_place(text in "[ -~\n\u{e9}]{0,60}") {
+            let mut end = 0;
+            for piece in pieces(&text) {
+                assert!(piece.span.start >= end && piece.span.end <= text.len() && text.get(piece.span.clone()).is_some());
+                end = piece.span.end;
+            }
+            mask(&text, true);
+        }
+    }
+}
