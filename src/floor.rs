@@ -254,3 +254,6 @@ pub const CHECKS: &[Check] = &[
 pub fn inspect_all(on: &Inspection<'_>) -> Vec<CheckReport> {
     CHECKS.iter().map(|check| (check.inspect)(on)).collect()
 }
+
+#[cfg(test)]
+mod tests;
