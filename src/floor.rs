@@ -5,6 +5,7 @@
 //! and never the worker's fault.
 
 pub mod criteria;
+pub mod injection;
 pub mod secrets;
 pub mod tests_run;
 

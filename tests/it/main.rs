@@ -4,12 +4,12 @@
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod cases_index;
+mod change;
 mod consult;
 mod house;
 mod process;
 mod prompt;
 mod real_board;
 mod sandbox;
-mod secrets;
 mod stand;
 mod support;
