@@ -7,6 +7,7 @@ pub mod git;
 pub mod ids;
 pub mod path;
 pub mod process;
+pub mod random;
 pub mod room;
 pub mod sandbox;
 

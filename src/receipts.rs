@@ -129,6 +129,9 @@ pub struct SettingsRecord {
     pub verifier: String,
     /// True if a SKIP may pass where nothing executable changed.
     pub skip_allowed: bool,
+    /// True if a run without a task is held (`--require task`).
+    #[serde(default)]
+    pub require_task: bool,
     /// SHA-256 over everything a judgement depends on (RULINGS 4): the same key is not judged again.
     pub key: String,
 }

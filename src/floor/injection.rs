@@ -3,12 +3,13 @@
 //! The brief keeps such text inside data blocks, so it cannot give orders; a person should still know that it is there.
 //! Prompts and tests of prompts contain it honestly, so it is never more than a suspicion.
 
-use super::{Inspection, LARGEST_READ};
+use super::Inspection;
+use super::reading::text_or_empty;
 use crate::host::git::{Change, ChangeKind, GitError};
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::redact::redact_text;
 use crate::receipts::{CheckReport, Finding, Remedy, State};
-use regex::bytes::{Regex, RegexSet};
+use regex::bytes::{Regex, RegexSet, RegexSetBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -27,7 +28,7 @@ const PHRASES: &[(&str, &str)] = &[
         "an order to set instructions aside",
     ),
     (
-        r#"(?i)\b(?:reply|respond|answer|output|print|return|say)\s+(?:only\s+)?(?:with|as)?\s*:?\s*["'`*]*(?:verdict\s*:\s*)?["'`*]*pass\b["'`*]*\s*(?:[.!]|$|for\s+all)"#,
+        r#"(?im)\b(?:reply|respond|answer|output|print|return|say)\s+(?:only\s+)?(?:with|as)?\s*:?\s*["'`*]*(?:verdict\s*:\s*)?["'`*]*pass\b["'`*]*\s*(?:[.!]|$|for\s+all)"#,
         "an order to answer PASS",
     ),
     (
@@ -35,15 +36,18 @@ const PHRASES: &[(&str, &str)] = &[
         "a claim that it was approved already",
     ),
     (
-        r"(?i)\b(?:note|message|instructions?|attention|important)\s+(?:to|for)\s+(?:the\s+)?(?:ai|llm|verifier|reviewer|judge|grader|model|assistant)\b",
+        r"(?i)\b(?:note|message|instructions?|attention|important)\s+(?:to|for)\s+(?:the\s+)?(?:ai|llm|verifier|reviewer|judge|grader|model|assistant)(?:\s+(?:reviewer|verifier|judge|model))?\s*:",
         "words addressed to the verifier",
     ),
-    (r"(?-u:<\|(?:im_start|im_end|system|endoftext)\|>)|\[/?INST\]|<<SYS>>", "a chat model's control marks"),
+    (r"<\|(?:im_start|im_end|system|endoftext)\|>|\[/?INST\]|<<SYS>>", "a chat model's control marks"),
 ];
 
 #[expect(clippy::expect_used, reason = "the table is constant and a test compiles it")]
-static PROGRAM: LazyLock<RegexSet> =
-    LazyLock::new(|| RegexSet::new(PHRASES.iter().map(|(phrase, _)| *phrase)).expect("the table compiles"));
+static PROGRAM: LazyLock<RegexSet> = LazyLock::new(|| {
+    // Bytes, not characters: the same words, and one pass over any content.
+    let phrases = PHRASES.iter().map(|(phrase, _)| *phrase);
+    RegexSetBuilder::new(phrases).unicode(false).build().expect("the table compiles")
+});
 
 /// Characters that reorder text on a screen, and invisible tags.
 #[expect(clippy::expect_used, reason = "the expression is constant and a test compiles it")]
@@ -77,12 +81,11 @@ fn of_change(on: &Inspection<'_>, change: &Change) -> Result<Vec<Finding>, GitEr
             suspicions(&spaced).map(|what| ask(place(&change.path), &format!("{what}, in the name of a file"))),
         );
     }
-    let (new, _) = on.repo.blob(&change.new, LARGEST_READ)?;
-    let told = new.split(|b| *b == b'\n').any(|line| suspicions(line).next().is_some());
-    if !told {
+    let new = text_or_empty(on.repo, &change.new)?;
+    if !PROGRAM.is_match(&new) && !REORDERING.is_match(&new) {
         return Ok(findings);
     }
-    let old = if change.old.is_null() { Vec::new() } else { on.repo.blob(&change.old, LARGEST_READ)?.0 };
+    let old = text_or_empty(on.repo, &change.old)?;
     let known: BTreeSet<&[u8]> = old.split(|b| *b == b'\n').collect();
     for (number, line) in (1_u64..).zip(new.split(|b| *b == b'\n')) {
         if !known.contains(line) {

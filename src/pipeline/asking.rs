@@ -53,7 +53,9 @@ pub(super) fn settle(request: &VerifyRequest, host: &Host) -> Result<Asked, Veri
     let repo = open_worktree(request, host)?;
     let named = request.base.as_deref();
     let commit = match &request.work {
-        WorkWord::Commit(rev) => Some(repo.resolve(rev)?.ok_or_else(|| VerifyError::NoSuchClaim { rev: escape(rev.as_bytes()) })?),
+        WorkWord::Commit(rev) => {
+            Some(repo.resolve(rev)?.ok_or_else(|| VerifyError::NoSuchClaim { rev: escape(rev.as_bytes()) })?)
+        }
         WorkWord::Here | WorkWord::Worktree(_) => None,
     };
     let base = settle_base(&repo, named)?;
@@ -192,9 +194,17 @@ fn task_of_board(board: &Board, id: &str, base: &Base) -> Result<AskedTask, Veri
         Found::One(listed, rule) => {
             let task = listed.outcome.task().map_err(|why| refused(why.to_string()))?.clone();
             let by = if rule == Rule::FileName { " (by its file name)" } else { "" };
-            Ok(AskedTask { task, source: format!("base:{}{by}", listed.path), path: Some(listed.path.clone()), inferred: None })
+            Ok(AskedTask {
+                task,
+                source: format!("base:{}{by}", listed.path),
+                path: Some(listed.path.clone()),
+                inferred: None,
+            })
         }
-        Found::None => Err(refused(format!("the board at the base {} has no such task; `countersign board list` shows what it has", base.commit.short()))),
+        Found::None => Err(refused(format!(
+            "the board at the base {} has no such task; `countersign board list` shows what it has",
+            base.commit.short()
+        ))),
     }
 }
 
@@ -203,7 +213,8 @@ fn inside_any_worktree(repo: &Repo, file: &Path) -> Option<RepoPath> {
     // The folder is resolved, the last part is not: the file itself may be gone, or be a link.
     let folder = file.parent()?.canonicalize().ok()?;
     let full = folder.join(file.file_name()?);
-    let found = tops(repo).into_iter().find_map(|top| full.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned))?;
+    let found =
+        tops(repo).into_iter().find_map(|top| full.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned))?;
     Some(RepoPath::from_bytes(found.as_os_str().as_encoded_bytes()))
 }
 
@@ -220,7 +231,10 @@ fn task_from_outside(file: &Path, word: &str) -> Result<AskedTask, VerifyError> 
     let unreadable = |why: std::io::Error| VerifyError::NoSuchTask { word: name.clone(), why: why.to_string() };
     let size = fs::metadata(file).map_err(unreadable)?.len();
     if size > LARGEST_TASK {
-        return Err(VerifyError::NoSuchTask { word: name, why: format!("it has {size} bytes; a task has at most {LARGEST_TASK}") });
+        return Err(VerifyError::NoSuchTask {
+            word: name,
+            why: format!("it has {size} bytes; a task has at most {LARGEST_TASK}"),
+        });
     }
     let bytes = fs::read(file).map_err(unreadable)?;
     Ok(AskedTask { task: read_markdown(&bytes, &name)?, source: format!("given:{name}"), path: None, inferred: None })

@@ -39,11 +39,16 @@ fn settle(bytes: &[u8], shown: &str, id: Option<&str>) -> Reported {
     use crate::floor::ReportState;
     let candidate = Candidate { source: Source::Sidecar, text: bytes };
     let source = format!("sidecar:{shown}");
-    let record = |outcome, rejection| ReportRecord { source: source.clone(), digest: digest(bytes), outcome, rejection };
+    let record =
+        |outcome, rejection| ReportRecord { source: source.clone(), digest: digest(bytes), outcome, rejection };
     match pick_report(&[candidate], id) {
         Ok(picked) => Reported {
             record: record(outcome_of(&picked.report), None),
-            state: ReportState::Read { problems: crate::worker::examine(&picked.report), report: Box::new(picked.report), source: source.clone() },
+            state: ReportState::Read {
+                problems: crate::worker::examine(&picked.report),
+                report: Box::new(picked.report),
+                source: source.clone(),
+            },
         },
         Err(none) => {
             let refusal = none.attempts.into_iter().next();
@@ -67,7 +72,12 @@ fn outcome_of(report: &Report) -> ReportedOutcome {
 
 fn none(why: &str) -> Reported {
     Reported {
-        record: ReportRecord { source: format!("none: {why}"), digest: digest(b""), outcome: ReportedOutcome::None, rejection: None },
+        record: ReportRecord {
+            source: format!("none: {why}"),
+            digest: digest(b""),
+            outcome: ReportedOutcome::None,
+            rejection: None,
+        },
         state: crate::floor::ReportState::None { why: why.to_owned() },
     }
 }
@@ -79,7 +89,9 @@ fn newest_sidecar(repo: &Repo, id: &str) -> Option<PathBuf> {
     for folder in tops.into_iter().flatten().map(|top| top.join(".worktrees/.results")) {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let number = name.to_str().and_then(|n| n.strip_prefix(id)?.strip_prefix(".iter-")?.strip_suffix(".md")?.parse().ok());
+            let number = name
+                .to_str()
+                .and_then(|n| n.strip_prefix(id)?.strip_prefix(".iter-")?.strip_suffix(".md")?.parse().ok());
             found.extend(number.map(|number| (number, entry.path())));
         }
     }

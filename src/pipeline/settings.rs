@@ -1,11 +1,12 @@
 //! The settings in force: project (at the base) ← user ← environment ← flags.
 
 use super::{VerifyError, VerifyRequest};
-use crate::config::{Layer, PROJECT_FILE, Settings, settle};
+use crate::config::{Layer, PROJECT_FILE, Settings, VerifierProgram, settle};
 use crate::host::git::Repo;
 use crate::host::ids::TreeId;
-use crate::host::path::RepoPath;
+use crate::host::path::{RepoPath, escape};
 use crate::receipts::ledger::digest;
+use crate::verdict::EMBEDDED;
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,11 +14,52 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) settings: Settings,
+    pub(super) verifier: Verifier,
     pub(super) sources: Vec<String>,
     pub(super) digest: String,
 }
 
-pub(super) fn settle_settings(request: &VerifyRequest, repo: &Repo, base_tree: &TreeId) -> Result<Settled, VerifyError> {
+/// Who judges.
+#[derive(Debug, Clone)]
+pub(super) enum Verifier {
+    /// The embedded one.
+    Mechanical,
+    /// A program of the settings.
+    Program { name: String, program: VerifierProgram },
+}
+
+impl Verifier {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Mechanical => EMBEDDED,
+            Self::Program { name, .. } => name,
+        }
+    }
+}
+
+fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
+    let name = settings.verifier.as_deref().unwrap_or(EMBEDDED);
+    if name == EMBEDDED {
+        return Ok(Verifier::Mechanical);
+    }
+    match settings.verifiers.get(name) {
+        Some(program) if !program.command.is_empty() => {
+            Ok(Verifier::Program { name: name.to_owned(), program: program.clone() })
+        }
+        _ => {
+            let known: Vec<&str> = settings.verifiers.keys().map(String::as_str).collect();
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            Err(VerifyError::NoSuchVerifier { name: escape(name.as_bytes()), known })
+        }
+    }
+}
+
+pub(super) fn settle_settings(
+    request: &VerifyRequest,
+    repo: &Repo,
+    base_tree: &TreeId,
+) -> Result<Settled, VerifyError> {
     let env = &repo.host().env;
     let mut layers = Vec::new();
     if let Some(bytes) = repo.file(base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)? {
@@ -46,11 +88,14 @@ pub(super) fn settle_settings(request: &VerifyRequest, repo: &Repo, base_tree: &
     for (name, bytes) in [("environment", environment), ("flags", flags)] {
         layers.extend(bytes.map(|bytes| Layer { name: name.to_owned(), bytes }));
     }
-    let settings = settle(&layers)?;
+    let mut settings = settle(&layers)?;
+    let verifier = choose(&settings)?;
+    // Said or left to the default, it is the same rule.
+    settings.verifier = Some(verifier.name().to_owned());
     let canonical = serde_json::to_vec(&settings).unwrap_or_default();
     let mut sources = vec!["defaults".to_owned()];
     sources.extend(layers.into_iter().map(|layer| layer.name));
-    Ok(Settled { digest: digest(&canonical), settings, sources })
+    Ok(Settled { digest: digest(&canonical), verifier, settings, sources })
 }
 
 /// `$XDG_CONFIG_HOME/countersign/settings.yaml`, or the same under `~/.config`.

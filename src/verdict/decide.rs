@@ -51,6 +51,7 @@ pub const REASONS: &[(&str, &str)] = &[
     ("report-unreadable", "the worker's report could not be read"),
     ("floor-incomplete", "a check that every decision needs did not report a pass"),
     ("suspicion", "a check asks a question that no reading verifier answered"),
+    ("no-task", "there is no task, and one is required"),
     ("no-criteria", "the task has no acceptance criteria"),
     ("human-eye-only", "only the builder's eye can judge this task"),
     ("tests-not-run", "no green test run of ours on the claim's tree"),
@@ -216,6 +217,9 @@ fn suspicions(grounds: &Grounds<'_>) -> Option<Decision> {
 fn no_task(grounds: &Grounds<'_>) -> Option<Decision> {
     if grounds.dossier.task.is_some() {
         return None;
+    }
+    if grounds.dossier.settings.require_task {
+        return Some(hold("no-task", "there is no task to verify against, and one is required (--require task)"));
     }
     let passed = grounds.dossier.checks_in(State::Pass).count();
     let text = format!("{passed} checks passed, none denies; without a task nothing more can be said");

@@ -212,6 +212,34 @@ fn every_file_has_a_name_that_says_what_it_holds() {
     assert_none("one noun a file", &broken);
 }
 
+#[test]
+fn every_decision_record_is_whole_and_listed() {
+    let knowledge = root().join(".agentheim/knowledge");
+    let index = std::fs::read_to_string(knowledge.join("index.md")).unwrap();
+    let mut broken = Vec::new();
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(knowledge.join("decisions")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let (text, number) = (std::fs::read_to_string(&path).unwrap(), name.get(..4).unwrap_or(&name));
+        let title = text.lines().find_map(|line| line.strip_prefix("title: ")).unwrap_or_default();
+        let mut parts = vec![format!("---\nid: ADR-{number}\n"), format!("\n# ADR-{number}: {title}\n")];
+        parts.extend(["scope", "status", "date"].map(|key| format!("\n{key}: ")));
+        parts.extend(["Context", "Decision", "Consequences", "Alternatives considered"].map(|h| format!("\n## {h}\n")));
+        broken.extend(
+            parts.iter().filter(|part| !text.contains(*part)).map(|part| format!("{name}: lacks {}", part.trim())),
+        );
+        if !index.contains(&format!("**ADR-{number}**")) || !index.contains(&format!("`knowledge/decisions/{name}`")) {
+            broken.push(format!("{name}: not in knowledge/index.md"));
+        }
+        numbers.push(number.to_owned());
+    }
+    assert_none("a decision says why, and what else there was", &broken);
+    numbers.sort();
+    let expected: Vec<_> = (1..=numbers.len()).map(|number| format!("{number:04}")).collect();
+    assert_eq!(numbers, expected, "records are numbered without a gap");
+}
+
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = walkdir::WalkDir::new(folder)
         .into_iter()

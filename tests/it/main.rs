@@ -10,6 +10,8 @@ mod house;
 mod process;
 mod prompt;
 mod real_board;
+mod rooms;
+mod runners;
 mod sandbox;
 mod stand;
 mod support;

@@ -19,7 +19,7 @@ pub(super) enum Answer {
     NotRun,
 }
 
-/// Looks a name up in the results of all runs of one side; also says in which of them it was found.
+/// Looks a name up in the results of all runs of one side; also says on which of them the answer rests.
 pub(super) fn ask(records: &[Option<&TestsRecord>], wanted: &str) -> (Answer, Vec<usize>) {
     if records.is_empty() {
         return (Answer::NotRun, Vec::new());
@@ -38,6 +38,10 @@ pub(super) fn ask(records: &[Option<&TestsRecord>], wanted: &str) -> (Answer, Ve
     }
     let mut places: Vec<usize> = found.iter().map(|(at, ..)| *at).collect();
     places.dedup();
+    if places.is_empty() {
+        // That no list has it rests on all of them.
+        places.extend((0..records.len()).filter(|at| records[*at].is_some()));
+    }
     let any = |wanted: fn(CaseResult) -> bool| found.iter().any(|(_, result, _)| wanted(*result));
     let answer = if any(|result| result >= CaseResult::Failed) {
         Answer::Failed

@@ -68,7 +68,7 @@ pub(super) fn judge(
         Shape::Green => {}
         Shape::Stopped => {
             // A limit is ours: what was measured is told, and nobody is blamed for it.
-            findings.push(finding(State::Unknown, command, format!("it was {}", measured(run))));
+            findings.push(finding(State::Unknown, command, measured(run)));
         }
         Shape::Unreadable => {
             let why = format!("it exited with code 0, but {}", run.reading.trouble.join("; "));
@@ -151,7 +151,7 @@ fn base_in_words(base: Option<&Result<Run, String>>, shape: Option<Shape>) -> St
             format!("on the base it {} too{names}", run.ending.sentence())
         }
         (Some(Ok(_)), Some(Shape::Contradicted)) => "the base does the same".to_owned(),
-        (Some(Ok(run)), _) => format!("on the base it was {}", run.ending.sentence()),
+        (Some(Ok(run)), _) => format!("on the base: {}", run.ending.sentence()),
     }
 }
 

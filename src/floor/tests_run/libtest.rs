@@ -41,7 +41,10 @@ pub(super) fn read(output: &[u8]) -> Reading {
         } else if let Some(section) = &mut open {
             if let Some(totals) = totals(line) {
                 section.totals = Some(totals);
-                close(open.take(), &suite, &mut reading);
+                // Output of failed tests comes before the real totals, and may look like them: the last ones count.
+                if !section.listing_failures {
+                    close(open.take(), &suite, &mut reading);
+                }
             } else if line == "failures:" || line == "successes:" {
                 section.listing_failures = true;
             } else if !section.listing_failures
@@ -156,7 +159,8 @@ mod tests {
 
     const RUN: &str = "     Running unittests src/lib.rs (target/debug/deps/toy-0a1b2c)\n\nrunning 4 tests\n\
         test a::adds ... ok\ntest a::panics - should panic ... ok\ntest slow ... ignored, needs a network\n\
-        test b ... FAILED\n\nfailures:\n\n---- b stdout ----\ntest forged ... ok\n\nfailures:\n    b\n\n\
+        test b ... FAILED\n\nfailures:\n\n---- b stdout ----\ntest forged ... ok\n\
+        test result: ok. 9 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\nfailures:\n    b\n\n\
         test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n   \
         Doc-tests toy\n\nrunning 1 test\ntest src/lib.rs - add (line 3) ... ok\n\n\
         test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.21s\n";

@@ -15,8 +15,8 @@ pub(super) struct Slot {
     tree: PathBuf,
     admin: PathBuf,
     gitfile: Vec<u8>,
-    /// Held, never read: the operating system frees it even if we are killed.
-    _lock: File,
+    /// The operating system frees it even if we are killed.
+    lock: File,
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RoomError {
@@ -36,7 +36,7 @@ impl Slot {
             match lock.try_lock() {
                 Ok(()) => {
                     let (tree, admin) = (folder.join("tree"), PathBuf::new());
-                    return Ok(Self { folder, tree, admin, gitfile: Vec::new(), _lock: lock });
+                    return Ok(Self { folder, tree, admin, gitfile: Vec::new(), lock });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(why)) => return Err(RoomError::Io { doing: "lock", path, why }),
@@ -179,6 +179,8 @@ impl Drop for Slot {
     fn drop(&mut self) {
         // A marker that stays only costs the next user a look for stale locks.
         fs::remove_file(self.marker()).ok();
+        // Closing is not enough: a child that another thread is just starting may hold a copy for a moment.
+        self.lock.unlock().ok();
     }
 }
 

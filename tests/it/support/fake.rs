@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 /// A verifier that reads its brief, runs a step, prints an answer and leaves with a code.
 ///
-/// In the answer `@TOKEN@` becomes the token found in the brief: the first run of 32 hexadecimal digits on a line that
-/// says `token`. Everything it needs is inside the script, for its box may hide the rest.
+/// In the answer `@TOKEN@` becomes the token found in the brief, where the brief says it in a sentence. Everything it needs is inside the script, for its box may hide the rest.
 #[derive(Debug, Clone)]
 #[must_use]
 pub(crate) struct FakeVerifier {
@@ -58,7 +57,7 @@ impl FakeVerifier {
         let trim = if end.is_empty() { "" } else { "| head -c -1" };
         let script = format!(
             "#!/bin/sh\nbrief=$(cat)\n\
-             token=$(printf '%s\\n' \"$brief\" | grep -i token | grep -oE '[0-9a-f]{{32}}' | head -n 1)\n\
+             token=$(printf '%s\\n' \"$brief\" | sed -n 's/.*The token for your answer is `\\([0-9a-f]*\\)`.*/\\1/p' | head -n 1)\n\
              printf '%s\\n' \"$brief\" > '{}' 2>/dev/null || :\n\
              {step}\
              sed \"s/@TOKEN@/$token/g\" <<'END OF THE ANSWER' {trim}\n{answer}{end}END OF THE ANSWER\n\
@@ -90,7 +89,8 @@ fn a_fake_verifier_puts_the_briefs_token_into_its_answer() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let brief = format!("tree {}\nToken: {token}\n$(touch hacked)\n", "9".repeat(40));
+        let nonce = "9".repeat(32);
+        let brief = format!("The nonce is `{nonce}`. The token for your answer is `{token}`.\n$(touch hacked)\n");
         child.stdin.take().unwrap().write_all(brief.as_bytes()).unwrap();
         let done = child.wait_with_output().unwrap();
         (done.status.code(), String::from_utf8(done.stdout).unwrap())

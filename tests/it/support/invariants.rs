@@ -97,7 +97,7 @@ fn assert_sealed(case: &str, kind: &str, tree: &str, base: &str, repo: &TestRepo
         let fact = receipt["fact"].as_str().unwrap_or_default();
         if matches!(fact, "command" | "tests") {
             let on = receipt["tree"].as_str().unwrap_or_default();
-            assert!(on == tree || on == base_tree, "receipt {} is about a third tree: {line}", receipt["id"]);
+            assert!(on == tree || on == base_tree, "receipt {} is about a third tree: {line}", receipt["n"]);
         }
         passed |= fact == "heard" && matches!(receipt["heard"].as_str(), Some("pass" | "skip"));
         passed |= fact == "heard" && receipt["heard"] == "not-asked" && kind == "skip";
@@ -129,7 +129,7 @@ mod tests {
         repo.write("claim.json", json!({"tree": tree}).to_string());
         repo.write("decision.json", json!({"kind": kind}).to_string());
         let receipts =
-            [json!({"id": 1, "fact": "tests", "tree": tested}), json!({"id": 2, "fact": "heard", "heard": heard})];
+            [json!({"n": 1, "fact": "tests", "tree": tested}), json!({"n": 2, "fact": "heard", "heard": heard})];
         repo.write("receipts.jsonl", receipts.map(|r| r.to_string()).join("\n"));
         let case = repo.commit("case");
         repo.git(&["switch", "-q", "main"]);
