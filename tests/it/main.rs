@@ -4,6 +4,7 @@
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod cases_index;
+mod change;
 mod consult;
 mod house;
 mod process;
@@ -12,6 +13,5 @@ mod real_board;
 mod rooms;
 mod runners;
 mod sandbox;
-mod secrets;
 mod stand;
 mod support;
