@@ -100,12 +100,11 @@ impl<'a> Witness<'a> {
         let mut objections = Vec::new();
         for criterion in &self.task.criteria {
             let mut lines = evidence.iter().filter(|line| line.criterion == criterion.number);
-            match (lines.next(), lines.next()) {
-                (Some(line), None) => self.criterion(criterion, line, &mut objections),
-                _ => {
-                    let what = format!("C{} does not have exactly one evidence line", criterion.number);
-                    objections.push(Objection::new("evidence-missing", what));
-                }
+            if let (Some(line), None) = (lines.next(), lines.next()) {
+                self.criterion(criterion, line, &mut objections);
+            } else {
+                let what = format!("C{} does not have exactly one evidence line", criterion.number);
+                objections.push(Objection::new("evidence-missing", what));
             }
         }
         if evidence.len() > self.task.criteria.len() {

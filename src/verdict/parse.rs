@@ -244,7 +244,7 @@ fn header<'l, 'a>(block: &'l [&'a str], expect: &Expect<'_>) -> Result<&'l [&'a 
 const FIELDS: [&str; 7] = ["TASK_ID", "TOKEN", "EVIDENCE", "REASONS", "REASON", "SUGGESTED_FIX", "ITERATION_HINT"];
 
 /// A line that is a field: its name and its trimmed value.
-fn label<'a>(line: &'a str) -> Option<(&'static str, &'a str)> {
+fn label(line: &str) -> Option<(&'static str, &str)> {
     let (name, value) = line.split_once(':')?;
     FIELDS.iter().find(|field| **field == name).map(|field| (*field, trim(value)))
 }
@@ -311,12 +311,11 @@ fn sections<'a>(body: &[&'a str], allowed: &[&str]) -> Result<BTreeMap<&'static 
             let what = format!("`{}` inside the block could be taken for a second verdict", excerpt(line));
             return Err(Unusable::of("stray-verdict-line", what));
         }
-        match current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
-            Some(lines) => lines.push(line),
-            None => {
-                let what = format!("`{}` belongs to no field of the block", excerpt(line));
-                return Err(Unusable::of("text-after-block", what));
-            }
+        if let Some(lines) = current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
+            lines.push(line);
+        } else {
+            let what = format!("`{}` belongs to no field of the block", excerpt(line));
+            return Err(Unusable::of("text-after-block", what));
         }
     }
     Ok(sections)

@@ -1,6 +1,7 @@
 //! All integration tests, in one binary: one link, one list.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test complains by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment themselves")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod cases_index;

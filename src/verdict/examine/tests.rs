@@ -67,22 +67,22 @@ fn a_test_counts_only_in_a_complete_run_of_ours_on_the_claims_tree() {
     };
     let incomplete = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.complete = false
+            tests.complete = false;
         }
     });
     let elsewhere = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.tree = tree('e')
+            tests.tree = tree('e');
         }
     });
     let foreign = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.command = 77
+            tests.command = 77;
         }
     });
     let other_command = changed(|fact| {
         if let Fact::Command(command) = fact {
-            command.tree = tree('e')
+            command.tree = tree('e');
         }
     });
     for codes in [incomplete, elsewhere, foreign, other_command] {
