@@ -260,7 +260,14 @@ fn pass(body: &[&str], criteria: &[Criterion]) -> Result<Verdict, Unusable> {
     }
     let mut complaints = Vec::new();
     let mut found: BTreeMap<u32, Vec<Evidence>> = BTreeMap::new();
-    for line in lines {
+    // Each line is compared with each criterion: an answer must not choose how often.
+    let most = 2 * criteria.len() + MOST_COMPLAINTS;
+    for (count, line) in lines.enumerate() {
+        if count == most {
+            let what = format!("there are more than {most} lines for {} criteria", criteria.len());
+            complaints.push(Complaint::new("evidence-twice", what));
+            break;
+        }
         let Some(bullet) = line.strip_prefix("- ") else {
             let what = format!("`{}` is not an evidence line; nothing else may follow `EVIDENCE:`", excerpt(line));
             complaints.push(Complaint::new("text-after-block", what));
@@ -317,6 +324,10 @@ fn sections<'a>(body: &[&'a str], allowed: &[&str]) -> Result<BTreeMap<&'static 
             let what = format!("`{}` belongs to no field of the block", excerpt(line));
             return Err(Unusable::of("text-after-block", what));
         }
+        let section = current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name));
+        let Some(section) = section else {
+        };
+        section.push(line);
     }
     Ok(sections)
 }
