@@ -75,12 +75,12 @@ fn ledger(text: &str, holds: bool) -> (Vec<Criterion>, Vec<Receipt>) {
         digest: String::new(),
         criteria: criteria.clone(),
     };
-    let proof = |proof, on_claim| {
+    let found = |proof, on_claim| {
         let observed = "it was looked at".to_owned();
         let (on_claim, on_base) = (Some(on_claim), Some(false));
         Fact::Proof(ProofRecord { criterion: 1, proof, on_claim, on_base, observed, receipts: Vec::new() })
     };
-    let facts = [Fact::Task(task), proof(test, true), proof(run, holds)];
+    let facts = [Fact::Task(task), found(test, true), found(run, holds)];
     (criteria, (1..).zip(facts).map(|(id, fact)| Receipt { id, fact }).collect())
 }
 
