@@ -196,6 +196,29 @@ fn output(last_ago_ms: Option<u64>, lines: u64) -> String {
     }
 }
 
+/// What the box enforces on this machine, shown by a child that does nothing.
+pub fn probe_box(host: &Host) -> sandbox::Level {
+    let Ok(folder) = tempfile::tempdir_in(&host.scratch) else {
+        return sandbox::Level::none(format!("{} cannot be written", host.scratch.display()));
+    };
+    let launch = Launch {
+        argv: vec!["true".into()],
+        cwd: host.scratch.clone(),
+        env: host.env.for_child(),
+        stdin: Vec::new(),
+        log: folder.path().join("probe.log"),
+        capture: 0,
+        limits: Limits::within(Duration::from_secs(20)),
+        profile: sandbox::Profile::checks(Vec::new()),
+    };
+    let ended = run_to_end(host, &launch);
+    if ended.ending.is_success() {
+        ended.level
+    } else {
+        sandbox::Level::none(format!("an empty child {}", ended.ending.sentence()))
+    }
+}
+
 /// Runs a program until it and everything it started have ended.
 ///
 /// Infallible: what goes wrong is an [`Ending`]. Blocks for at most the wall limit plus the grace plus a few seconds;

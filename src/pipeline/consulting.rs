@@ -103,7 +103,6 @@ impl Run<'_> {
             let why = "the work was not made a commit, so there is nothing to show".to_owned();
             return self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why })).map(|_| ());
         };
-        let room = Room::take(&self.asked.repo, commit)?;
         let brief = self.brief(claim, token)?;
         self.sealed.brief = Some(brief.text.clone());
         let mut objections: Option<Vec<String>> = None;
@@ -134,6 +133,8 @@ impl Run<'_> {
                 self.sealed.logs.insert(format!("verifier-{round}.log"), redact_log(&raw).bytes);
             }
             let mut record = consulted.record;
+            record.resend = round == 2;
+            let disturbed = !record.trespasses.is_empty() && record.level.as_ref().is_some_and(|level| !level.enforced);
             let travels = consulted.answer.as_ref().map(|answer| redact(answer).bytes).unwrap_or_default();
             record.answer_digest = digest(&travels);
             self.recorder.record(Fact::Consulted(record))?;
@@ -143,8 +144,12 @@ impl Run<'_> {
             };
             self.sealed.answers.push(travels);
             self.recorder.record(Fact::Heard(heard.clone()))?;
-            let HeardRecord::Unusable { detail, .. } = heard else { return Ok(()) };
-            objections = Some(detail);
+            objections = match heard {
+                HeardRecord::Unusable { detail, .. } => Some(detail),
+                // Without a box nobody can say whose hand it was: asked once more in a fresh room (RULINGS 6).
+                HeardRecord::Trespassed { .. } if disturbed => None,
+                _ => return Ok(()),
+            };
         }
         Ok(())
     }
