@@ -13,6 +13,7 @@ pub mod derived_artifacts;
 mod finding;
 mod gitmodules;
 pub mod hiding_places;
+pub mod injection;
 pub mod lockfiles;
 pub mod names;
 pub mod nested_repository;
@@ -241,6 +242,12 @@ pub const CHECKS: &[Check] = &[
         worst: State::Deny,
         why: "an unfinished merge is not finished work",
         inspect: conflict_markers::inspect,
+    },
+    Check {
+        id: injection::ID,
+        worst: State::Ask,
+        why: "prompts and their tests speak to a judge honestly; whoever judges should know",
+        inspect: injection::inspect,
     },
     Check {
         id: skip_eligible::ID,

@@ -46,7 +46,17 @@ fn try_with(settings: Settings, base: Files<'_>, claim: Files<'_>, baseline: Bas
     let (first, second) = sides(&ground, base, claim);
     let claim = claim_of(&ground, first, second);
     let repo = ground.repo();
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = Inspection {
+        repo: &repo,
+        settings: &settings,
+        claim: &claim,
+        sightings: &[],
+        worktree: None,
+        task: None,
+        task_path: None,
+        layout: None,
+        report: &countersign::floor::ReportState::None { why: String::new() },
+    };
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline);
     for facts in &outcome.runs {
@@ -89,7 +99,17 @@ impl Tried {
 
     fn prove(&self, proofs: &[Proof]) -> CriteriaOutcome {
         let repo = self.ground.repo();
-        let inspection = Inspection { repo: &repo, settings: &self.settings, claim: &self.claim, sightings: &[] };
+        let inspection = Inspection {
+            repo: &repo,
+            settings: &self.settings,
+            claim: &self.claim,
+            sightings: &[],
+            worktree: None,
+            task: None,
+            task_path: None,
+            layout: None,
+            report: &countersign::floor::ReportState::None { why: String::new() },
+        };
         let criteria: Vec<Criterion> = (1..)
             .zip(proofs)
             .map(|(number, proof)| Criterion {
@@ -334,7 +354,17 @@ fn a_declared_report_counts_only_if_this_run_wrote_it() {
     let (first, second) = sides(&ground, &[("run.sh", "true\n")], &[("out.xml", "<testsuite/>")]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh run.sh"));
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = Inspection {
+        repo: &repo,
+        settings: &settings,
+        claim: &claim,
+        sightings: &[],
+        worktree: None,
+        task: None,
+        task_path: None,
+        layout: None,
+        report: &countersign::floor::ReportState::None { why: String::new() },
+    };
     assert!(matches!(tests_run::plan(&inspection, None), Err(PlanError::Report { .. })));
 }
 
@@ -364,7 +394,17 @@ fn nothing_outside_room_and_scratch_can_be_written() {
     let (first, second) = sides(&ground, &[("run.sh", REPORT)], &[("run.sh", &probe)]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh -e run.sh"));
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = Inspection {
+        repo: &repo,
+        settings: &settings,
+        claim: &claim,
+        sightings: &[],
+        worktree: None,
+        task: None,
+        task_path: None,
+        layout: None,
+        report: &countersign::floor::ReportState::None { why: String::new() },
+    };
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed);
     assert_eq!(outcome.report.state, State::Pass, "{:?}", outcome.report);
