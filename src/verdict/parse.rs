@@ -324,10 +324,6 @@ fn sections<'a>(body: &[&'a str], allowed: &[&str]) -> Result<BTreeMap<&'static 
             let what = format!("`{}` belongs to no field of the block", excerpt(line));
             return Err(Unusable::of("text-after-block", what));
         }
-        let section = current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name));
-        let Some(section) = section else {
-        };
-        section.push(line);
     }
     Ok(sections)
 }
