@@ -48,6 +48,9 @@ fn shape(runner: Runner, run: &Run) -> Shape {
 /// True if only the base can tell what the claim's result means.
 pub(super) fn needs_base(runner: Runner, claim: &Result<Run, String>) -> bool {
     let Ok(run) = claim else { return false };
+    if run.unready.is_some() {
+        return false;
+    }
     matches!(shape(runner, run), Shape::Red | Shape::Contradicted | Shape::Zero)
 }
 
@@ -66,6 +69,14 @@ pub(super) fn judge(
     let before_shape = before.map(|before| shape(command.runner, before));
     match shape(command.runner, run) {
         Shape::Green => {}
+        _ if run.unready.is_some() => {
+            let why = run.unready.as_deref().unwrap_or_default();
+            findings.push(finding(
+                State::Unknown,
+                command,
+                format!("environment: {}; before that, {why}", measured(run)),
+            ));
+        }
         Shape::Stopped => {
             // A limit is ours: what was measured is told, and nobody is blamed for it.
             findings.push(finding(State::Unknown, command, measured(run)));
@@ -222,7 +233,7 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new() }
+        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), unready: None }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {
@@ -265,6 +276,9 @@ mod tests {
         assert_eq!(state(Runner::Pytest, run(5, None, 0), Some(green.clone())), State::Deny);
         let meddling = Run { changed: vec![RepoPath::from("a")], ..green.clone() };
         assert_eq!(state(Runner::NodeTest, meddling, None), State::Unknown);
+        let unready = Some("the set-up failed".to_owned());
+        assert_eq!(state(Runner::Npm, Run { unready: unready.clone(), ..red }, Some(green.clone())), State::Unknown);
+        assert_eq!(state(Runner::NodeTest, Run { unready, ..green.clone() }, None), State::Pass);
         let torn = Run { reading: Reading { distrusted: true, ..green.reading.clone() }, ..green };
         assert_eq!(state(Runner::NodeTest, torn, None), State::Unknown);
     }
