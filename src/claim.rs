@@ -6,6 +6,7 @@ mod names;
 mod quarantine;
 mod sightings;
 mod submodules;
+pub mod text;
 
 pub use base::{Base, BaseError, settle_base};
 pub use freeze::{FreezeError, Frozen, freeze_commit, freeze_worktree};
@@ -71,6 +72,8 @@ pub enum SightingKind {
     DirtySubmodule,
     /// A gitlink whose commit is reachable only inside this worktree.
     UnreachableGitlink,
+    /// A gitlink whose commit nobody could look for: the submodule is not checked out.
+    UnseenGitlink,
     /// A submodule pointer that moved backwards.
     SubmoduleRegressed,
     /// Two paths that are one path on a case-folding or normalising file system.

@@ -1,1 +1,108 @@
-//! Stage to come.
+//! Speaks to people: flags in, words and an exit code out. The only code that prints.
+
+mod args;
+mod board;
+mod console;
+mod exit_code;
+mod receipts;
+mod schema;
+mod tour;
+mod verify;
+
+pub use exit_code::ExitCode;
+
+use crate::host::Host;
+use crate::host::cancel::Cancel;
+use crate::host::clock::Clock;
+use crate::host::env::Env;
+use crate::pipeline::{Fault, VerifyError};
+use anyhow::Context;
+use args::{BoardCommand, Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use console::Console;
+use std::path::{Path, PathBuf};
+
+/// Runs the command line and says how to leave. `words` are the arguments, the program's name first.
+pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(why) => {
+            // Help and version are answers (stdout, 0); everything else is a usage error.
+            let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let printed = why.print();
+            return if asked && printed.is_ok() { ExitCode::Pass } else { ExitCode::Usage };
+        }
+    };
+    let mut console = Console::new();
+    match dispatch(cli, cancel, &mut console) {
+        Ok(code) => code,
+        Err(why) => {
+            console.error(&why);
+            code_of(&why)
+        }
+    }
+}
+
+fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<ExitCode> {
+    let start = start_folder(cli.directory)?;
+    let host = host_of_process(cancel)?;
+    match cli.command {
+        Command::Verify(args) => verify::run(*args, start, &host, console),
+        Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
+        Command::Board { command: BoardCommand::Show { task, args } } => {
+            board::show(&task, &args, &start, &host, console)
+        }
+        Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
+        Command::Receipts(args) => receipts::show(&args, &start, &host, console),
+        Command::Replay(args) => receipts::replay(&args, &start, &host, console),
+        Command::Schema { which } => schema::print(which, console),
+        Command::Tour { keep } => tour::run(keep, &host, console),
+    }
+}
+
+/// An error's exit code: ours are typed, anything else is our bug.
+fn code_of(why: &anyhow::Error) -> ExitCode {
+    if let Some(known) = why.downcast_ref::<VerifyError>() {
+        return match known.fault() {
+            Fault::Usage => ExitCode::Usage,
+            Fault::Environment => ExitCode::Environment,
+            Fault::Interrupted => ExitCode::Interrupted,
+            Fault::Bug => ExitCode::Bug,
+        };
+    }
+    if why.downcast_ref::<std::io::Error>().is_some() { ExitCode::Environment } else { ExitCode::Bug }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that asks where we are")]
+fn start_folder(directory: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("cannot tell the current directory")?;
+    let start = directory.map_or_else(|| here.clone(), |folder| here.join(folder));
+    start.canonicalize().with_context(|| format!("cannot enter {}", start.display()))
+}
+
+fn host_of_process(cancel: &Cancel) -> anyhow::Result<Host> {
+    let env = Env::of_process();
+    let helper = std::env::current_exe().context("cannot find our own binary, which confines children")?;
+    // A fixed clock makes two runs comparable byte for byte (tests, reproducible cases).
+    let clock =
+        env.text("COUNTERSIGN_CLOCK").and_then(|seconds| seconds.parse().ok()).map_or(Clock::System, Clock::Fixed);
+    let scratch = env.get("TMPDIR").filter(|v| !v.is_empty()).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let git = find_git(&env);
+    Ok(Host { git, helper, scratch, env, clock, cancel: cancel.clone() })
+}
+
+/// The first `git` on the `PATH`; the bare name (and with it the system's error) where there is none.
+fn find_git(env: &Env) -> PathBuf {
+    let path = env.get("PATH").unwrap_or_default();
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join("git"))
+        .find(|candidate| is_program(candidate))
+        .unwrap_or_else(|| PathBuf::from("git"))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}

@@ -3,6 +3,7 @@
 //! The project's file (`.agentheim/countersign.yaml`) is read from the base commit, never from the claim: a candidate may
 //! propose new rules, it may not be judged under them.
 
+pub mod glob;
 mod parse;
 
 pub use parse::{Layer, SettingsError, settle};
@@ -82,6 +83,21 @@ pub struct TestSettings {
 pub struct ScopeSettings {
     /// Globs that no claim may change.
     pub forbidden: Vec<String>,
+    /// Who keeps the board: `worker` moves its task file, edits its context's README and writes decision records itself;
+    /// `conductor` does all of that from the report, and a worker changes nothing under `.agentheim/`. Absent: `worker`
+    /// in the legacy layout, `conductor` in the two-root layout (RULINGS 10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bookkeeping: Option<Bookkeeper>,
+}
+
+/// See [`ScopeSettings::bookkeeping`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bookkeeper {
+    /// The worker, in its own worktree.
+    Worker,
+    /// The conductor, after the decision.
+    Conductor,
 }
 
 /// What may look like a secret.

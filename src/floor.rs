@@ -4,18 +4,75 @@
 //! and the worker's report, and returns a [`CheckReport`]; what it cannot find out is `unknown`, which is never a pass
 //! and never the worker's fault.
 
+pub mod adr_shape;
+mod bookkeeping;
+pub mod claim_empty;
+pub mod conflict_markers;
 pub mod criteria;
+pub mod derived_artifacts;
+mod finding;
+mod gitmodules;
+pub mod hiding_places;
+pub mod lockfiles;
+pub mod names;
+pub mod nested_repository;
+mod patterns;
+mod reading;
+pub mod readme_delta;
+mod record;
+pub mod related_adrs;
+pub mod report_files;
+pub mod report_shape;
+pub mod scope;
+pub mod secrets;
+pub mod skip_eligible;
+pub mod submodules;
+pub mod tamper;
+mod task_file;
 pub mod tests_run;
 
 use crate::claim::{Claim, Sighting};
-use crate::config::Settings;
+use crate::config::{Bookkeeper, Settings};
 use crate::host::git::{GitError, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
 use crate::receipts::{CheckReport, State};
+use crate::task::Task;
+use crate::task::layout::Layout;
+use crate::worker::blocks::Document;
+use crate::worker::{Report, ReportProblem};
+use std::path::Path;
 
 /// A file larger than this is not read by a check; the check says so.
 pub const LARGEST_READ: u64 = 4 << 20;
+
+/// What became of the worker's report.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReportState {
+    /// There is none, and why that is no fault.
+    None {
+        /// In words.
+        why: String,
+    },
+    /// There is one and it cannot be read.
+    Rejected {
+        /// The peer's code (agentheim.md §3.3), or `no-valid-source`.
+        code: String,
+        /// In words.
+        detail: String,
+        /// Where it was read.
+        source: String,
+    },
+    /// It was read.
+    Read {
+        /// The report. Boxed: it is many times larger than its siblings.
+        report: Box<Report>,
+        /// What [`crate::worker::examine`] said about it.
+        problems: Vec<ReportProblem>,
+        /// Where it was read.
+        source: String,
+    },
+}
 
 /// What a check may look at.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +85,19 @@ pub struct Inspection<'a> {
     pub claim: &'a Claim,
     /// What the freezing saw beside the tree.
     pub sightings: &'a [Sighting],
+    /// The worktree the worker wrote in, absolute, as the worker knew it; none for a claim given as a commit.
+    pub worktree: Option<&'a Path>,
+    /// The task as of the base; none when the change is judged by the floor alone.
+    pub task: Option<&'a Task>,
+    /// Where the task's file stands at the base; none for a task given by hand.
+    pub task_path: Option<&'a RepoPath>,
+    /// The shape of the base's `.agentheim/`; none without a board.
+    pub layout: Option<Layout>,
+    /// The worker's report.
+    pub report: &'a ReportState,
 }
 
-impl Inspection<'_> {
+impl<'a> Inspection<'a> {
     /// A file as it was at the base.
     ///
     /// # Errors
@@ -51,6 +118,28 @@ impl Inspection<'_> {
     pub fn trees(&self) -> (&TreeId, &TreeId) {
         (&self.claim.base_tree, &self.claim.tree)
     }
+
+    /// Who keeps the board, as the base fixes it by layout and settings, never the report (RULINGS 10); none without one.
+    pub fn keeper(&self) -> Option<Bookkeeper> {
+        let by_layout = match self.layout? {
+            Layout::Legacy => Bookkeeper::Worker,
+            Layout::Board => Bookkeeper::Conductor,
+        };
+        Some(self.settings.scope.bookkeeping.unwrap_or(by_layout))
+    }
+
+    /// The task's own context.
+    pub fn context(&self) -> Option<&'a str> {
+        self.task?.context.as_deref()
+    }
+
+    /// The decision records that the report carries in its `ADRS` block.
+    pub fn carried_records(&self) -> &'a [Document] {
+        match self.report {
+            ReportState::Read { report, .. } => report.blocks.as_ref().map_or(&[], |blocks| &blocks.adrs.files),
+            ReportState::None { .. } | ReportState::Rejected { .. } => &[],
+        }
+    }
 }
 
 /// One check that needs no room.
@@ -58,10 +147,110 @@ impl Inspection<'_> {
 pub struct Check {
     /// The public, stable id.
     pub id: &'static str,
-    /// The worst state it can report (RULINGS 9).
+    /// The worst that it can say about a claim (RULINGS 9). Any check is `unknown` where the object store does not answer
+    /// or a setting cannot be read; that is never about the claim.
     pub worst: State,
     /// Why that state and no other, for the README's table.
     pub why: &'static str,
     /// The check.
     pub inspect: fn(&Inspection<'_>) -> CheckReport,
+}
+
+/// The checks that need no room, cheapest first.
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: claim_empty::ID,
+        worst: State::Deny,
+        why: "a claim without a changed path is no work",
+        inspect: claim_empty::inspect,
+    },
+    Check {
+        id: report_shape::ID,
+        worst: State::Deny,
+        why: "a report that cannot be read, is about another task or contradicts itself claims nothing",
+        inspect: report_shape::inspect,
+    },
+    Check {
+        id: report_files::ID,
+        worst: State::Deny,
+        why: "a list of changed files that differs from the changed files is false",
+        inspect: report_files::inspect,
+    },
+    Check {
+        id: scope::ID,
+        worst: State::Deny,
+        why: "the task, the settings or the layout say which paths are not the worker's",
+        inspect: scope::inspect,
+    },
+    Check {
+        id: derived_artifacts::ID,
+        worst: State::Deny,
+        why: "the settings say which files only a build writes",
+        inspect: derived_artifacts::inspect,
+    },
+    Check {
+        id: names::ID,
+        worst: State::Ask,
+        why: "names that collide elsewhere may be meant",
+        inspect: names::inspect,
+    },
+    Check {
+        id: nested_repository::ID,
+        worst: State::Deny,
+        why: "a pointer without a URL lands none of the files behind it",
+        inspect: nested_repository::inspect,
+    },
+    Check {
+        id: submodules::ID,
+        worst: State::Deny,
+        why: "a pointer to a commit that exists nowhere else cannot be fetched by anybody",
+        inspect: submodules::inspect,
+    },
+    Check {
+        id: hiding_places::ID,
+        worst: State::Ask,
+        why: "what hides does not land and is absent where tests run; somebody should know",
+        inspect: hiding_places::inspect,
+    },
+    Check {
+        id: tamper::ID,
+        worst: State::Deny,
+        why: "a claim that edits its task, its judge or others' pages is not the work that was asked",
+        inspect: tamper::inspect,
+    },
+    Check {
+        id: adr_shape::ID,
+        worst: State::Deny,
+        why: "a decision record without number, frontmatter or sections is none",
+        inspect: adr_shape::inspect,
+    },
+    Check {
+        id: related_adrs::ID,
+        worst: State::Deny,
+        why: "a record cannot supersede one that does not exist",
+        inspect: related_adrs::inspect,
+    },
+    Check {
+        id: readme_delta::ID,
+        worst: State::Deny,
+        why: "an operation without the shape of one cannot be applied, and what it says would be lost",
+        inspect: readme_delta::inspect,
+    },
+    Check {
+        id: conflict_markers::ID,
+        worst: State::Deny,
+        why: "an unfinished merge is not finished work",
+        inspect: conflict_markers::inspect,
+    },
+    Check {
+        id: skip_eligible::ID,
+        worst: State::Info,
+        why: "it tells whether anything executable changed; either answer is fine",
+        inspect: skip_eligible::inspect,
+    },
+];
+
+/// Runs every check of [`CHECKS`], in order. One that denies stops none: all findings are reported together.
+pub fn inspect_all(on: &Inspection<'_>) -> Vec<CheckReport> {
+    CHECKS.iter().map(|check| (check.inspect)(on)).collect()
 }

@@ -7,6 +7,7 @@ pub mod git;
 pub mod ids;
 pub mod path;
 pub mod process;
+pub mod random;
 pub mod room;
 pub mod sandbox;
 
@@ -23,7 +24,7 @@ pub struct Host {
     pub helper: PathBuf,
     /// Where a child's private `HOME`, `TMPDIR` and scratch are made.
     pub scratch: PathBuf,
-    /// The variables children may see (an allow-list is applied on top, see [`env`]).
+    /// The variables children may see (an allow-list is applied on top, see [`env::Env`]).
     pub env: env::Env,
     /// The clock; tests use a fixed one.
     pub clock: clock::Clock,

@@ -4,6 +4,10 @@
 //! with its brief, answer and decision as a commit. Every later stage reads receipts, and a decision is computed from
 //! nothing else, so that replaying a ledger gives the same decision.
 
+pub mod case;
+pub mod ledger;
+pub mod redact;
+
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -18,6 +22,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Its number in the ledger, from 1.
+    #[serde(rename = "n")]
     pub id: u32,
     /// The fact.
     #[serde(flatten)]
@@ -124,6 +129,9 @@ pub struct SettingsRecord {
     pub verifier: String,
     /// True if a SKIP may pass where nothing executable changed.
     pub skip_allowed: bool,
+    /// True if a run without a task is held (`--require task`).
+    #[serde(default)]
+    pub require_task: bool,
     /// SHA-256 over everything a judgement depends on (RULINGS 4): the same key is not judged again.
     pub key: String,
 }

@@ -1,1 +1,20 @@
-//! Stage to come.
+//! What a worker says about its own work: the `RESULT` report, read without believing it.
+//!
+//! Nothing here touches the machine. [`sources`] chooses among the copies of a report, [`parse`] reads one copy,
+//! [`mod@examine`] names what the grammar lets pass, [`files`] turns `FILE_LIST` into paths, and [`delta`] applies the
+//! README changes a report carries. A report is a claim, never evidence (DESIGN §1).
+
+pub mod blocks;
+pub mod delta;
+pub mod examine;
+pub mod files;
+pub mod parse;
+pub mod report;
+pub mod sources;
+
+pub use delta::{check_delta, read_delta};
+pub use examine::{ProblemCode, ReportProblem, examine};
+pub use files::{Listed, Place, file_list};
+pub use parse::parse_report;
+pub use report::{Blocks, Generation, Outcome, Rejection, RejectionCode, Report};
+pub use sources::{Candidate, NoValidSource, Picked, Source, pick_report, sidecar_name};

@@ -12,7 +12,9 @@ use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::escape;
 use crate::host::process::{Launch, Limits, run_to_end};
 use crate::host::sandbox::{Level, Profile};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why work could not be frozen. All of it is the environment's fault, never the worker's.
@@ -23,7 +25,7 @@ pub enum FreezeError {
     #[error("cannot freeze {tree}: git add ended {ending}: {said}; nothing was changed and the worktree is as it was", tree = tree.display())]
     Unreadable {
         /// The worktree.
-        tree: std::path::PathBuf,
+        tree: PathBuf,
         /// How it ended.
         ending: String,
         /// The end of what it said.
@@ -117,34 +119,29 @@ pub fn freeze_commit(repo: &Repo, base: &CommitId, commit: &CommitId) -> Result<
 }
 
 impl Frozen {
-    /// Keeps the work as a claim: objects leave the quarantine, a commit is made, and
+    /// Makes the work a claim: objects leave the quarantine, a commit is made, and with a `number`
     /// `refs/countersign/claims/<key>/<number>` keeps it from garbage collection. This alone is already a salvage.
     ///
     /// The commit has a fixed identity and the base's time: the same work has the same id, whoever freezes it.
     ///
     /// # Errors
     /// See [`FreezeError`].
-    pub fn keep(self, repo: &Repo, key: &str, number: u32) -> Result<Claim, FreezeError> {
+    pub fn keep(self, repo: &Repo, key: &str, number: Option<u32>) -> Result<Claim, FreezeError> {
         if let Some(quarantine) = self.quarantine {
             quarantine.release(repo)?;
             repo.leave_quarantine();
         }
-        let commit = match self.given {
-            Some(commit) => commit,
-            None => {
-                let (_, time) = repo.parents_of(&self.base)?;
-                let message =
-                    format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
-                repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
-            }
+        let commit = if let Some(commit) = self.given {
+            commit
+        } else {
+            let (_, time) = repo.parents_of(&self.base)?;
+            let message =
+                format!("claim {key}\n\nFrozen by countersign; the change is the difference to its parent.\n");
+            repo.write_commit(&self.tree, std::slice::from_ref(&self.base), time, &message)?
         };
-        let name = format!("refs/countersign/claims/{key}/{number}");
-        let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
-        if repo.move_ref(&name, &commit, None)? == RefMove::Raced && repo.read_ref(&name)?.as_ref() != Some(&commit) {
-            return Err(FreezeError::Raced { name: name.to_string() });
-        }
+        let name = number.map(|number| create_claim_ref(repo, key, number, &commit)).transpose()?;
         Ok(Claim {
-            name: Some(name.as_str().to_owned()),
+            name,
             commit: Some(commit),
             tree: self.tree,
             base: self.base,
@@ -166,10 +163,27 @@ impl Frozen {
     }
 }
 
+fn create_claim_ref(repo: &Repo, key: &str, number: u32, commit: &CommitId) -> Result<String, FreezeError> {
+    let name = format!("refs/countersign/claims/{key}/{number}");
+    let name = RefName::new(&name).map_err(|name| FreezeError::BadName { name: escape(name.as_bytes()) })?;
+    if repo.move_ref(&name, commit, None)? == RefMove::Raced && repo.read_ref(&name)?.as_ref() != Some(commit) {
+        return Err(FreezeError::Raced { name: name.to_string() });
+    }
+    Ok(name.as_str().to_owned())
+}
+
 fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
+    // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let git = quarantine.apply(repo.git(), repo);
-    let line = git.argv(["add", "-A", "--sparse", "--", ":/"]);
+    let mut words: Vec<OsString> =
+        ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
+    words.extend(linked_worktrees(repo).into_iter().map(|inside| {
+        let mut pathspec = OsString::from(":(top,exclude,literal)");
+        pathspec.push(inside);
+        pathspec
+    }));
+    let line = git.argv(words);
     let mut write = vec![quarantine.work()];
     // git-lfs's clean filter stores its objects beside git's.
     write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
@@ -201,6 +215,20 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
         ending: ended.ending.sentence(),
         said: said.trim().to_owned(),
     })
+}
+
+/// Other worktrees of this repository that lie inside this one, relative to its top. Unless somebody ignores them, git
+/// would take each for a nested repository; they are somebody else's work, not this one's.
+fn linked_worktrees(repo: &Repo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repo.common_dir().join("worktrees")).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let gitdir = std::fs::read(entry.path().join("gitdir")).ok()?;
+            let file = Path::new(OsStr::from_bytes(gitdir.trim_ascii_end()));
+            let inside = file.parent()?.strip_prefix(repo.top()).ok()?;
+            (!inside.as_os_str().is_empty()).then(|| inside.to_owned())
+        })
+        .collect()
 }
 
 fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {

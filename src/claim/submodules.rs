@@ -63,7 +63,7 @@ fn moved_pointer(repo: &Repo, change: &Change) -> Result<Vec<Sighting>, GitError
             "the submodule is not checked out here, so nobody can say whether its commit {} exists",
             change.new.short()
         );
-        return Ok(vec![sighting(SightingKind::UnreachableGitlink, detail)]);
+        return Ok(vec![sighting(SightingKind::UnseenGitlink, detail)]);
     }
     let mut seen = Vec::new();
     if !is_published(repo, &inner, new)? {

@@ -1,8 +1,17 @@
-//! Tests of the whole, in one binary.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test fails the test")]
+//! All integration tests, in one binary: one link, one list.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test complains by panicking")]
+#![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
+
+mod cases_index;
+mod consult;
+mod house;
 mod process;
+mod prompt;
+mod real_board;
 mod rooms;
 mod runners;
 mod sandbox;
+mod secrets;
 mod stand;
+mod support;

@@ -1,0 +1,148 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Decides from evidence whether a coding agent's claim is true.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Run as if started in this folder.
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Judge one task's claim; without a task, the change alone.
+    Verify(Box<VerifyArgs>),
+    /// Read the task board.
+    Board {
+        #[command(subcommand)]
+        command: BoardCommand,
+    },
+    /// Show the receipts of a sealed case.
+    Receipts(CaseArgs),
+    /// Decide a sealed case again from its receipts alone, and compare.
+    Replay(CaseArgs),
+    /// Print the JSON schema of an answer.
+    Schema {
+        /// Which answer.
+        #[arg(value_enum)]
+        which: SchemaName,
+    },
+    /// Make a small repository and board in a temporary folder and judge an honest claim and several false ones.
+    Tour {
+        /// Keep the folder afterwards.
+        #[arg(long)]
+        keep: bool,
+    },
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// `verify --json`.
+    Verify,
+    /// One line of a ledger, and of `verify --events`.
+    Receipt,
+    /// The settings file.
+    Settings,
+}
+
+/// `verify`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+pub(crate) struct VerifyArgs {
+    /// A task id, a Markdown file, or `-` for standard input; inferred from the branch or worktree if absent.
+    pub(crate) task: Option<String>,
+    /// What the claim is measured against [default: the branch's upstream or creation, else the default branch].
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+    /// The worktree to judge [default: `.worktrees/<id>` if it exists, else the current one].
+    #[arg(long, value_name = "DIR", conflicts_with = "claim")]
+    pub(crate) worktree: Option<PathBuf>,
+    /// Judge this commit instead of a worktree.
+    #[arg(long, value_name = "REV")]
+    pub(crate) claim: Option<String>,
+    /// The worker's report, or `none` [default: the newest sidecar of the task].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) result: Option<PathBuf>,
+    /// Who judges: `mechanical`, or a name from the settings.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) verifier: Option<String>,
+    /// The test command, for a shell at the top of the tree.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) tests: Option<String>,
+    /// Run tests and verifier even if a cheap check already denies.
+    #[arg(long)]
+    pub(crate) all_checks: bool,
+    /// Judge the change by the floor alone, without a task.
+    #[arg(long, conflicts_with = "task")]
+    pub(crate) floor: bool,
+    /// Hold (exit 3) instead of passing where there is no task.
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) require: Option<Requirement>,
+    /// Judge again even if this tree was already judged under the same rules.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Seal the case of a run without a task as well.
+    #[arg(long)]
+    pub(crate) seal: bool,
+    /// Print one JSON document.
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) json: bool,
+    /// Print every receipt as a JSON line the moment it is recorded.
+    #[arg(long)]
+    pub(crate) events: bool,
+}
+
+/// What must be there for an exit code of 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Requirement {
+    /// A task.
+    Task,
+}
+
+/// `board`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BoardCommand {
+    /// List the tasks.
+    List(BoardArgs),
+    /// Show one task with its criteria and dependencies.
+    Show {
+        /// Its id.
+        task: String,
+        #[command(flatten)]
+        args: BoardArgs,
+    },
+    /// Look for defects of the board.
+    Check(BoardArgs),
+}
+
+/// What the board commands share.
+#[derive(Debug, Args)]
+pub(crate) struct BoardArgs {
+    /// Read the board at this commit instead of the files on disk.
+    #[arg(long, value_name = "REV")]
+    pub(crate) at: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `receipts` and `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct CaseArgs {
+    /// A task id, or the case key of a judgement.
+    pub(crate) task: String,
+    /// Which attempt [default: the last].
+    #[arg(long, value_name = "N")]
+    pub(crate) attempt: Option<u32>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

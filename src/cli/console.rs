@@ -1,0 +1,86 @@
+//! The console: stdout is the answer, stderr the narration.
+
+use crate::host::path::escape;
+use crate::pipeline::Observer;
+use crate::receipts::{Fact, Receipt, State};
+use std::io::{self, Write};
+
+/// The only printer.
+pub(crate) struct Console {
+    out: io::Stdout,
+    err: io::Stderr,
+    events: bool,
+}
+
+impl Console {
+    pub(crate) fn new() -> Self {
+        Self { out: io::stdout(), err: io::stderr(), events: false }
+    }
+
+    /// Prints every receipt as a JSON line from now on.
+    pub(crate) fn stream_events(&mut self) {
+        self.events = true;
+    }
+
+    /// One line of the answer. A closed pipe is the reader's choice, not an error.
+    pub(crate) fn answer(&mut self, line: &str) {
+        _ = writeln!(self.out, "{line}");
+    }
+
+    /// One line of narration.
+    pub(crate) fn say(&mut self, line: &str) {
+        _ = writeln!(self.err, "{line}");
+    }
+
+    /// A JSON document on stdout.
+    pub(crate) fn json<T: serde::Serialize>(&mut self, value: &T) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.answer(&text);
+        Ok(())
+    }
+
+    /// An error with its causes.
+    pub(crate) fn error(&mut self, why: &anyhow::Error) {
+        _ = writeln!(self.err, "error: {}", visible(&why.to_string()));
+        for cause in why.chain().skip(1) {
+            _ = writeln!(self.err, "  caused by: {}", visible(&cause.to_string()));
+        }
+    }
+}
+
+impl Observer for Console {
+    fn began(&mut self, what: &str) {
+        self.say(&format!("· {}", visible(what)));
+    }
+
+    fn recorded(&mut self, receipt: &Receipt) {
+        if self.events {
+            if let Ok(line) = serde_json::to_string(receipt) {
+                self.answer(&line);
+            }
+            return;
+        }
+        if let Fact::Check(check) = &receipt.fact
+            && check.state >= State::Ask
+        {
+            self.say(&format!("  {} {}", check.id, word(check.state)));
+        }
+    }
+}
+
+/// A state as one word, as it stands in JSON.
+pub(crate) fn word(state: State) -> &'static str {
+    match state {
+        State::Pass => "pass",
+        State::NotApplicable => "n/a",
+        State::Info => "info",
+        State::Ask => "ask",
+        State::Unknown => "unknown",
+        State::Deny => "deny",
+    }
+}
+
+/// Text that may come from a stranger, made safe for a terminal: line by line, controls and bidi escaped.
+pub(crate) fn visible(text: &str) -> String {
+    text.lines().map(|line| escape(line.as_bytes()).replace("\\\\", "\\")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,99 @@
+//! `countersign receipts` and `countersign replay`.
+
+use super::args::CaseArgs;
+use super::console::{Console, visible};
+use super::exit_code::ExitCode;
+use crate::host::Host;
+use crate::host::git::Repo;
+use crate::pipeline::{VerifyError, find_case, replay as replay_case};
+use crate::receipts::Fact;
+use std::path::Path;
+
+pub(super) fn show(args: &CaseArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
+    let repo = Repo::discover(host, start).map_err(VerifyError::from)?;
+    let sealed = find_case(&repo, &args.task, args.attempt)?;
+    if args.json {
+        console.json(&sealed.attempt.receipts)?;
+        return Ok(ExitCode::Pass);
+    }
+    console.answer(&visible(&format!("case {} ({})", args.task, sealed.commit)));
+    for receipt in &sealed.attempt.receipts {
+        console.answer(&visible(&format!("{:>4}  {}", receipt.id, line(&receipt.fact))));
+    }
+    Ok(ExitCode::Pass)
+}
+
+pub(super) fn replay(args: &CaseArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
+    let repo = Repo::discover(host, start).map_err(VerifyError::from)?;
+    let sealed = find_case(&repo, &args.task, args.attempt)?;
+    let found = replay_case(&repo, &sealed)?;
+    if args.json {
+        console.json(&found)?;
+    } else if found.agrees {
+        console.answer(&format!("agrees: the receipts give {} again", kind(found.replayed.kind)));
+    } else {
+        console.answer("DISAGREES: the sealed decision does not follow from the sealed receipts");
+        for difference in &found.differences {
+            console.answer(&visible(&format!("  {difference}")));
+        }
+    }
+    // A disagreement is for a person: the case was edited, or the rules changed with the version.
+    Ok(if found.agrees { ExitCode::Pass } else { ExitCode::Held })
+}
+
+fn kind(kind: crate::receipts::DecisionKind) -> String {
+    serde_json::to_string(&kind).unwrap_or_default().trim_matches('"').to_owned()
+}
+
+/// One receipt in one line.
+fn line(fact: &Fact) -> String {
+    match fact {
+        Fact::Opened(o) => {
+            format!("opened    attempt {} of {}, countersign {}, {}", o.attempt, o.case, o.countersign, o.at)
+        }
+        Fact::Base(b) => format!("base      {} ({})", b.commit.short(), b.rule),
+        Fact::Settings(s) => format!(
+            "settings  {} (verifier {}, key {})",
+            s.sources.join(" ← "),
+            s.verifier,
+            &s.key[..12.min(s.key.len())]
+        ),
+        Fact::Task(t) => format!("task      {} ({}, {} criteria)", t.title, t.source, t.criteria.len()),
+        Fact::Report(r) => format!("report    {:?} ({})", r.outcome, r.source),
+        Fact::Claim(c) => {
+            format!("claim     tree {} on base {}, {} changed", c.tree.short(), c.base.short(), c.changed.len())
+        }
+        Fact::Sightings { sightings } => format!("sightings {}", sightings.len()),
+        Fact::Check(c) => format!(
+            "check     {} {}{}",
+            c.id,
+            super::console::word(c.state),
+            if c.note.is_empty() { String::new() } else { format!(": {}", c.note) }
+        ),
+        Fact::Command(c) => format!("command   `{}` on tree {}: {}", c.command, c.tree.short(), c.ending.sentence()),
+        Fact::Tests(t) => format!("tests     {} cases on tree {} ({})", t.cases.len(), t.tree.short(), t.format),
+        Fact::Proof(p) => format!(
+            "proof     C{}: on the claim {}, on the base {} ({})",
+            p.criterion,
+            yes(p.on_claim),
+            yes(p.on_base),
+            p.observed
+        ),
+        Fact::Token { .. } => "token     drawn".to_owned(),
+        Fact::Consulted(c) => format!("consulted {}{}", c.verifier, if c.resend { " (resend)" } else { "" }),
+        Fact::Heard(h) => format!("heard     {}", serde_json::to_string(h).unwrap_or_default()),
+        Fact::Decided(d) => format!(
+            "decided   {}: {}",
+            kind(d.kind),
+            d.reasons.iter().map(|r| r.code.as_str()).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+fn yes(answer: Option<bool>) -> &'static str {
+    match answer {
+        Some(true) => "holds",
+        Some(false) => "does not hold",
+        None => "not found out",
+    }
+}

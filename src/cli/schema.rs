@@ -1,0 +1,19 @@
+//! `countersign schema`: what the answers look like, from the types that print them.
+
+use super::args::SchemaName;
+use super::console::Console;
+use super::exit_code::ExitCode;
+use crate::config::Settings;
+use crate::pipeline::Outcome;
+use crate::receipts::Receipt;
+use schemars::schema_for;
+
+pub(super) fn print(which: SchemaName, console: &mut Console) -> anyhow::Result<ExitCode> {
+    let schema = match which {
+        SchemaName::Verify => schema_for!(Outcome),
+        SchemaName::Receipt => schema_for!(Receipt),
+        SchemaName::Settings => schema_for!(Settings),
+    };
+    console.json(&schema)?;
+    Ok(ExitCode::Pass)
+}

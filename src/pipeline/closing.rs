@@ -1,0 +1,48 @@
+//! The last steps: decide from the ledger, seal the case, answer.
+
+use super::judge::Run;
+use super::{Outcome, VerifyError};
+use crate::receipts::Fact;
+use crate::receipts::case;
+use crate::verdict;
+use std::fs;
+
+impl Run<'_> {
+    /// Decides, from the ledger alone.
+    pub(super) fn decide(&mut self) -> Result<(), VerifyError> {
+        self.pause()?;
+        let record = verdict::judge(self.recorder.receipts()).record();
+        self.recorder.record(Fact::Decided(record)).map(|_| ())
+    }
+
+    /// Seals the case (a run without a task only if asked to) and answers.
+    pub(super) fn seal(mut self) -> Result<Outcome, VerifyError> {
+        let repo = &self.asked.repo;
+        repo.leave_quarantine();
+        self.refused = None;
+        let folder = self.recorder.folder().to_owned();
+        self.sealed.receipts = self.recorder.receipts().to_vec();
+        let wanted = self.asked.task.is_some() || self.request.seal_floor;
+        let sealed =
+            wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose()?;
+        // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).
+        let raw = folder.join("raw");
+        if wanted && raw.is_dir() {
+            fs::remove_file(folder.join("receipts.jsonl")).ok();
+        } else {
+            fs::remove_dir_all(&folder).map_err(|why| VerifyError::Io {
+                doing: "remove",
+                path: folder.clone(),
+                why,
+            })?;
+            // Empty parents go too; a sibling attempt keeps them.
+            folder.ancestors().skip(1).take(2).try_for_each(fs::remove_dir).ok();
+        }
+        let mut outcome = Outcome::from_receipts(&self.sealed.receipts, sealed.as_ref().map(ToString::to_string));
+        if let (Some(outcome), Some(task)) = (&mut outcome, &self.asked.task) {
+            outcome.task_inferred.clone_from(&task.inferred);
+        }
+        outcome
+            .ok_or_else(|| VerifyError::Internal { what: "a decided attempt holds no claim or no decision".to_owned() })
+    }
+}

@@ -1,0 +1,192 @@
+//! Asking fresh eyes: once, and once more if the answer cannot be used.
+
+use super::VerifyError;
+use super::judge::Run;
+use super::settings::Verifier;
+use crate::claim::{Claim, text};
+use crate::config::VerifierProgram;
+use crate::host::git::EntryKind;
+use crate::host::path::RepoPath;
+use crate::host::random::token;
+use crate::host::room::Room;
+use crate::receipts::ledger::digest;
+use crate::receipts::redact::{redact, redact_log};
+use crate::receipts::{ConsultedRecord, Fact, HeardRecord, ReportedOutcome, State, TaskRecord};
+use crate::verdict::{self, EMBEDDED};
+use crate::verifier::brief::{Brief, BriefInput, compose_brief};
+use crate::verifier::consult::{ConsultInput, consult};
+use crate::verifier::mechanical::{self, MechanicalAnswer};
+use std::fs;
+
+impl Run<'_> {
+    /// Asks the verifier, where there is a task and asking can change anything.
+    pub(super) fn ask(&mut self, claim: &Claim) -> Result<(), VerifyError> {
+        self.pause()?;
+        if self.asked.task.is_none() {
+            return Ok(());
+        }
+        if let Some(why) = self.needs_no_verifier() {
+            self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why }))?;
+            return Ok(());
+        }
+        // Drawn after every check has ended: nothing that ran can have seen it.
+        let token = token().map_err(|why| VerifyError::Io {
+            doing: "draw randomness from",
+            path: "/dev/urandom".into(),
+            why,
+        })?;
+        self.recorder.record(Fact::Token { token: token.clone() })?;
+        match &self.settled.verifier {
+            Verifier::Mechanical => self.ask_mechanical(claim, &token),
+            Verifier::Program { name, program } => self.ask_program(claim, &token, name, program),
+        }
+    }
+
+    /// Why a verifier would be wasted: the decision is made already.
+    fn needs_no_verifier(&self) -> Option<String> {
+        match self.reported.record.outcome {
+            ReportedOutcome::Bounced => return Some("the worker gave the task back".to_owned()),
+            ReportedOutcome::Failed => return Some("the worker says that it failed".to_owned()),
+            ReportedOutcome::Success | ReportedOutcome::Unreadable | ReportedOutcome::None => {}
+        }
+        if self.is_denied() {
+            return Some("the floor denies the claim; --all-checks asks all the same".to_owned());
+        }
+        if self.is_decision_record() {
+            return Some("a decision task with exactly one ADR is skipped".to_owned());
+        }
+        let unknown = |fact: &Fact| matches!(fact, Fact::Check(check) if check.state == State::Unknown);
+        if !self.request.all_checks && self.recorder.receipts().iter().any(|r| unknown(&r.fact)) {
+            return Some("a check could not find out; --all-checks asks all the same".to_owned());
+        }
+        None
+    }
+
+    fn ask_mechanical(&mut self, claim: &Claim, token: &str) -> Result<(), VerifyError> {
+        self.recorder.begin("reading the receipts (mechanical verifier)");
+        let answer = mechanical::answer(self.recorder.receipts(), &self.case_key, token);
+        let text = match &answer {
+            MechanicalAnswer::Verdict(text) => text.clone().into_bytes(),
+            MechanicalAnswer::Abstained(_) => Vec::new(),
+        };
+        self.recorder.record(Fact::Consulted(ConsultedRecord {
+            verifier: EMBEDDED.to_owned(),
+            resend: false,
+            brief_digest: digest(b""),
+            not_shown: Vec::new(),
+            opened: Vec::new(),
+            ending: None,
+            answer_digest: digest(&text),
+            trespasses: Vec::new(),
+            bystanders: Vec::new(),
+            level: None,
+        }))?;
+        let heard = match answer {
+            MechanicalAnswer::Verdict(_) => {
+                let heard = self.hear(&text, claim);
+                self.sealed.answers.push(text);
+                heard
+            }
+            MechanicalAnswer::Abstained(reasons) => HeardRecord::Abstained { reasons },
+        };
+        self.recorder.record(Fact::Heard(heard)).map(|_| ())
+    }
+
+    fn ask_program(
+        &mut self,
+        claim: &Claim,
+        token: &str,
+        name: &str,
+        program: &VerifierProgram,
+    ) -> Result<(), VerifyError> {
+        let Some(commit) = &claim.commit else {
+            let why = "the work was not made a commit, so there is nothing to show".to_owned();
+            return self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why })).map(|_| ());
+        };
+        let room = Room::take(&self.asked.repo, commit)?;
+        let brief = self.brief(claim, token)?;
+        self.sealed.brief = Some(brief.text.clone());
+        let mut objections: Option<Vec<String>> = None;
+        for round in 1..=2 {
+            self.pause()?;
+            self.recorder.begin(&format!(
+                "asking {name}{}",
+                if round == 1 { "" } else { " again: its answer could not be used" }
+            ));
+            let log = self.recorder.folder().join(format!("raw/verifier-{round}.log"));
+            let watch = [self.recorder.folder().join("receipts.jsonl")];
+            let consulted = consult(&ConsultInput {
+                repo: &self.asked.repo,
+                case: &self.case_key,
+                name,
+                program,
+                room: room.path(),
+                brief: &brief,
+                token,
+                resend: objections.as_deref(),
+                limits: &self.settled.settings.limits,
+                sandbox: self.settled.settings.sandbox.require,
+                log: &log,
+                watch: &watch,
+            })?;
+            self.pause()?;
+            if let Ok(raw) = fs::read(&consulted.log.path) {
+                self.sealed.logs.insert(format!("verifier-{round}.log"), redact_log(&raw).bytes);
+            }
+            let mut record = consulted.record;
+            let travels = consulted.answer.as_ref().map(|answer| redact(answer).bytes).unwrap_or_default();
+            record.answer_digest = digest(&travels);
+            self.recorder.record(Fact::Consulted(record))?;
+            let heard = match &consulted.answer {
+                Ok(answer) => self.hear(answer, claim),
+                Err(why) => self.no_answer(why),
+            };
+            self.sealed.answers.push(travels);
+            self.recorder.record(Fact::Heard(heard.clone()))?;
+            let HeardRecord::Unusable { detail, .. } = heard else { return Ok(()) };
+            objections = Some(detail);
+        }
+        Ok(())
+    }
+
+    /// A verifier without an answer; what it touched meanwhile is said first.
+    fn no_answer(&self, why: &str) -> HeardRecord {
+        let trespasses = self.recorder.receipts().iter().rev().find_map(|r| match &r.fact {
+            Fact::Consulted(consulted) => Some(consulted.trespasses.clone()),
+            _ => None,
+        });
+        match trespasses.filter(|what| !what.is_empty()) {
+            Some(what) => HeardRecord::Trespassed { what },
+            None => HeardRecord::NoAnswer { why: why.to_owned() },
+        }
+    }
+
+    fn hear(&self, answer: &[u8], claim: &Claim) -> HeardRecord {
+        let repo = &self.asked.repo;
+        let exists = |path: &RepoPath| {
+            repo.entry(&claim.tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder))
+        };
+        verdict::hear(answer, self.recorder.receipts(), &exists)
+    }
+
+    fn brief(&self, claim: &Claim, token: &str) -> Result<Brief, VerifyError> {
+        let limit = self.settled.settings.limits.brief_bytes;
+        let changes = text::texts(&self.asked.repo, claim, limit)?;
+        let receipts = self.recorder.receipts();
+        let record: Option<&TaskRecord> =
+            receipts.iter().find_map(|r| if let Fact::Task(task) = &r.fact { Some(task) } else { None });
+        let (Some(task), Some(asked)) = (record, &self.asked.task) else {
+            return Err(VerifyError::Internal { what: "a brief without a task".to_owned() });
+        };
+        Ok(compose_brief(&BriefInput {
+            token,
+            answer_id: &self.case_key,
+            task_text: asked.task.text.as_bytes(),
+            task,
+            claim,
+            receipts,
+            changes: &changes,
+            patch_bytes: limit,
+        }))
+    }
+}

@@ -1,0 +1,260 @@
+//! The story in one screen.
+
+use super::asking::{self, Asked};
+use super::recorder::Recorder;
+use super::report::{Reported, read_report};
+use super::settings::{Settled, settle_settings};
+use super::{Observer, Outcome, VerifyError, VerifyRequest};
+use crate::claim::{Claim, Frozen, Sighting, freeze_commit, freeze_worktree};
+use crate::floor::{self, Inspection};
+use crate::host::Host;
+use crate::receipts::case::{self, Attempt};
+use crate::receipts::ledger::{Ledger, digest};
+use crate::receipts::{
+    BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord,
+};
+
+/// Judges one claim, from its task to a sealed decision.
+///
+/// # Errors
+/// See [`VerifyError`]: there is no judgement then, nothing is blamed on the worker, and nothing is lost.
+pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) -> Result<Outcome, VerifyError> {
+    let asked = asking::settle(request, host)?;
+    let settled = settle_settings(request, &asked.repo, &asked.base_tree)?;
+    let reported = read_report(request, &asked.repo, asked.task_id())?;
+    watch.began("freezing the work");
+    let frozen = freeze(&asked)?;
+    if frozen.changed.is_empty() && asked.task.is_none() {
+        return Err(VerifyError::NothingToJudge { base: asked.base.commit.to_string(), rule: asked.base.rule.clone() });
+    }
+    let key = cache_key(request, &asked, &settled, &reported, &frozen);
+    if !request.fresh
+        && let Some(outcome) = judged_before(&asked, &key)?
+    {
+        return Ok(outcome);
+    }
+    let mut run = Run::open(request, &asked, &settled, &reported, key, watch)?;
+    let claim = run.claim(frozen)?;
+    run.floor(&claim)?;
+    run.prove(&claim)?;
+    run.ask(&claim)?;
+    run.decide()?;
+    run.seal()
+}
+
+impl Asked {
+    /// The task's id.
+    pub(super) fn task_id(&self) -> Option<&str> {
+        self.task.as_ref().and_then(|t| t.task.id.as_ref()).map(crate::task::TaskId::as_str)
+    }
+}
+
+fn freeze(asked: &Asked) -> Result<Frozen, VerifyError> {
+    Ok(match &asked.commit {
+        Some(commit) => freeze_commit(&asked.repo, &asked.base.commit, commit)?,
+        None => freeze_worktree(&asked.repo, &asked.base.commit)?,
+    })
+}
+
+/// Everything a judgement depends on (RULINGS 4), and the report, which some checks read.
+fn cache_key(
+    request: &VerifyRequest,
+    asked: &Asked,
+    settled: &Settled,
+    reported: &Reported,
+    frozen: &Frozen,
+) -> String {
+    let parts = [
+        asked.task.as_ref().map_or("", |t| t.task.digest.as_str()),
+        asked.base.commit.as_str(),
+        frozen.tree.as_str(),
+        &settled.digest,
+        &reported.record.digest,
+        if request.all_checks { "all" } else { "" },
+        env!("CARGO_PKG_VERSION"),
+    ];
+    digest(parts.join("\n").as_bytes())
+}
+
+/// A PASS or a FAIL that was already sealed under the same key. Holds are tried again.
+fn judged_before(asked: &Asked, key: &str) -> Result<Option<Outcome>, VerifyError> {
+    let Some(task) = &asked.task else { return Ok(None) };
+    for commit in case::attempts(&asked.repo, &task.task.case_key())? {
+        let sealed = case::read(&asked.repo, &commit)?;
+        let same = sealed.attempt.receipts.iter().any(|r| matches!(&r.fact, Fact::Settings(s) if s.key == key));
+        if let Some(mut outcome) =
+            Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string())).filter(|_| same)
+            && matches!(outcome.decision.kind, DecisionKind::Land | DecisionKind::SendBack)
+        {
+            outcome.judged_before = true;
+            outcome.task_inferred.clone_from(&task.inferred);
+            return Ok(Some(outcome));
+        }
+    }
+    Ok(None)
+}
+
+/// One attempt while it is judged.
+pub(super) struct Run<'a> {
+    pub(super) request: &'a VerifyRequest,
+    pub(super) asked: &'a Asked,
+    pub(super) settled: &'a Settled,
+    pub(super) reported: &'a Reported,
+    pub(super) recorder: Recorder<'a>,
+    /// The case key: also what an answer must give as `TASK_ID`.
+    pub(super) case_key: String,
+    number: u32,
+    sightings: Vec<Sighting>,
+    /// Work that was refused before it became a commit; its objects live as long as this.
+    pub(super) refused: Option<Frozen>,
+    /// What will be sealed.
+    pub(super) sealed: Attempt,
+}
+
+impl<'a> Run<'a> {
+    fn open(
+        request: &'a VerifyRequest,
+        asked: &'a Asked,
+        settled: &'a Settled,
+        reported: &'a Reported,
+        key: String,
+        watch: &'a mut dyn Observer,
+    ) -> Result<Self, VerifyError> {
+        let repo = &asked.repo;
+        let case_key = asked.task.as_ref().map_or_else(|| format!("floor-{}", &key[..16]), |t| t.task.case_key());
+        let number = u32::try_from(case::attempts(repo, &case_key)?.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let (ledger, number) = Ledger::open(&repo.own_dir().join("attempts").join(&case_key), number)?;
+        let mut run = Self {
+            request,
+            asked,
+            settled,
+            reported,
+            recorder: Recorder::new(ledger, watch),
+            case_key,
+            number,
+            sightings: Vec::new(),
+            refused: None,
+            sealed: Attempt::default(),
+        };
+        run.preamble(key)?;
+        Ok(run)
+    }
+
+    fn preamble(&mut self, key: String) -> Result<(), VerifyError> {
+        let (asked, settled) = (self.asked, self.settled);
+        let repo = &asked.repo;
+        self.recorder.record(Fact::Opened(Opened {
+            format: FORMAT,
+            countersign: env!("CARGO_PKG_VERSION").to_owned(),
+            case: self.case_key.clone(),
+            attempt: self.number,
+            origin: Origin::Hand,
+            at: repo.host().clock.now().to_utc(),
+            git: format!("git {}, graph read by {}", repo.git_version(), repo.graph_reader()),
+            unobserved: vec![
+                "refs, configuration and hooks before the work began: a run by hand has no \"before\"".to_owned(),
+            ],
+        }))?;
+        let base = BaseRecord {
+            commit: asked.base.commit.clone(),
+            tree: asked.base_tree.clone(),
+            rule: asked.base.rule.clone(),
+        };
+        self.recorder.record(Fact::Base(base))?;
+        self.recorder.record(Fact::Settings(SettingsRecord {
+            sources: settled.sources.clone(),
+            digest: settled.digest.clone(),
+            verifier: settled.verifier.name().to_owned(),
+            skip_allowed: settled.settings.skip.allowed,
+            require_task: self.request.require_task,
+            key,
+        }))?;
+        if let Some(asked) = &asked.task {
+            let task = &asked.task;
+            self.recorder.record(Fact::Task(TaskRecord {
+                id: task.id.as_ref().map(ToString::to_string),
+                title: task.display_title().to_owned(),
+                kind: task.kind.clone().map(String::from).unwrap_or_default(),
+                source: asked.source.clone(),
+                digest: task.digest.clone(),
+                criteria: task.criteria(),
+            }))?;
+        }
+        self.recorder.record(Fact::Report(self.reported.record.clone()))?;
+        Ok(())
+    }
+
+    /// Stops between steps when the user asked.
+    pub(super) fn pause(&self) -> Result<(), VerifyError> {
+        if self.asked.repo.host().cancel.is_asked() { Err(VerifyError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Makes the frozen work a claim, unless it holds secrets: git history does not forget.
+    fn claim(&mut self, frozen: Frozen) -> Result<Claim, VerifyError> {
+        let repo = &self.asked.repo;
+        self.sightings.clone_from(&frozen.sightings);
+        let preview = frozen.preview();
+        let secrets = floor::secrets::inspect(&self.inspection(&preview));
+        let claim = if secrets.state == State::Deny {
+            // The refused objects stay readable for the other checks, and are gone when the run ends.
+            self.refused = Some(frozen);
+            preview
+        } else {
+            let kept = self.asked.task.is_some() || self.request.seal_floor;
+            frozen.keep(repo, &self.case_key, kept.then_some(self.number))?
+        };
+        self.recorder.record(Fact::Claim(claim.clone()))?;
+        self.recorder.record(Fact::Sightings { sightings: self.sightings.clone() })?;
+        self.check(secrets)?;
+        Ok(claim)
+    }
+
+    pub(super) fn inspection<'i>(&'i self, claim: &'i Claim) -> Inspection<'i> {
+        let task = self.asked.task.as_ref();
+        Inspection {
+            repo: &self.asked.repo,
+            settings: &self.settled.settings,
+            claim,
+            sightings: &self.sightings,
+            worktree: self.asked.commit.is_none().then(|| self.asked.repo.top()),
+            task: task.map(|t| &t.task),
+            task_path: task.and_then(|t| t.path.as_ref()),
+            layout: self.asked.layout,
+            report: &self.reported.state,
+        }
+    }
+
+    pub(super) fn check(&mut self, report: CheckReport) -> Result<(), VerifyError> {
+        self.recorder.record(Fact::Check(report)).map(|_| ())
+    }
+
+    /// True if a check denied and nobody asked for the rest.
+    pub(super) fn is_denied(&self) -> bool {
+        let denied = |fact: &Fact| matches!(fact, Fact::Check(check) if check.state == State::Deny);
+        !self.request.all_checks && self.recorder.receipts().iter().any(|r| denied(&r.fact))
+    }
+
+    /// What the check of this id found, if it ran.
+    pub(super) fn found(&self, id: &str) -> Option<&CheckReport> {
+        self.recorder.receipts().iter().find_map(|r| match &r.fact {
+            Fact::Check(check) if check.id == id => Some(check),
+            _ => None,
+        })
+    }
+
+    /// True for a decision task with exactly one ADR and nothing executable, where a SKIP may pass.
+    pub(super) fn is_decision_record(&self) -> bool {
+        let eligible =
+            |check: &CheckReport| check.state == State::Info && check.note == floor::skip_eligible::DECISION_ADR;
+        self.settled.settings.skip.allowed && self.found(floor::skip_eligible::ID).is_some_and(eligible)
+    }
+
+    fn floor(&mut self, claim: &Claim) -> Result<(), VerifyError> {
+        self.pause()?;
+        self.recorder.begin("checking what needs no opinion");
+        for report in floor::inspect_all(&self.inspection(claim)) {
+            self.check(report)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! The settings in force: project (at the base) ← user ← environment ← flags.
+
+use super::{VerifyError, VerifyRequest};
+use crate::config::{Layer, PROJECT_FILE, Settings, VerifierProgram, settle};
+use crate::host::git::Repo;
+use crate::host::ids::TreeId;
+use crate::host::path::{RepoPath, escape};
+use crate::receipts::ledger::digest;
+use crate::verdict::EMBEDDED;
+use std::fs;
+use std::path::PathBuf;
+
+/// Settings, where they came from, and their digest.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) settings: Settings,
+    pub(super) verifier: Verifier,
+    pub(super) sources: Vec<String>,
+    pub(super) digest: String,
+}
+
+/// Who judges.
+#[derive(Debug, Clone)]
+pub(super) enum Verifier {
+    /// The embedded one.
+    Mechanical,
+    /// A program of the settings.
+    Program { name: String, program: VerifierProgram },
+}
+
+impl Verifier {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Mechanical => EMBEDDED,
+            Self::Program { name, .. } => name,
+        }
+    }
+}
+
+fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
+    let name = settings.verifier.as_deref().unwrap_or(EMBEDDED);
+    if name == EMBEDDED {
+        return Ok(Verifier::Mechanical);
+    }
+    match settings.verifiers.get(name) {
+        Some(program) if !program.command.is_empty() => {
+            Ok(Verifier::Program { name: name.to_owned(), program: program.clone() })
+        }
+        _ => {
+            let known: Vec<&str> = settings.verifiers.keys().map(String::as_str).collect();
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            Err(VerifyError::NoSuchVerifier { name: escape(name.as_bytes()), known })
+        }
+    }
+}
+
+pub(super) fn settle_settings(
+    request: &VerifyRequest,
+    repo: &Repo,
+    base_tree: &TreeId,
+) -> Result<Settled, VerifyError> {
+    let env = &repo.host().env;
+    let mut layers = Vec::new();
+    if let Some(bytes) = repo.file(base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)? {
+        layers.push(Layer { name: format!("base:{PROJECT_FILE}"), bytes });
+    }
+    if let Some(file) = users_file(repo) {
+        match fs::read(&file) {
+            Ok(bytes) => layers.push(Layer { name: "user:settings.yaml".to_owned(), bytes }),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
+            Err(why) => return Err(VerifyError::UserSettings { path: file, why }),
+        }
+    }
+    let words = |verifier: Option<&str>, tests: Option<&str>| {
+        let mut map = serde_json::Map::new();
+        if let Some(name) = verifier {
+            map.insert("verifier".to_owned(), name.into());
+        }
+        if let Some(command) = tests {
+            map.insert("tests".to_owned(), serde_json::json!({ "command": command }));
+        }
+        // JSON is YAML: the words are quoted by a serialiser, not by hand.
+        (!map.is_empty()).then(|| serde_json::Value::Object(map).to_string().into_bytes())
+    };
+    let environment = words(env.text("COUNTERSIGN_VERIFIER"), env.text("COUNTERSIGN_TESTS"));
+    let flags = words(request.verifier.as_deref(), request.tests.as_deref());
+    for (name, bytes) in [("environment", environment), ("flags", flags)] {
+        layers.extend(bytes.map(|bytes| Layer { name: name.to_owned(), bytes }));
+    }
+    let mut settings = settle(&layers)?;
+    let verifier = choose(&settings)?;
+    // Said or left to the default, it is the same rule.
+    settings.verifier = Some(verifier.name().to_owned());
+    let canonical = serde_json::to_vec(&settings).unwrap_or_default();
+    let mut sources = vec!["defaults".to_owned()];
+    sources.extend(layers.into_iter().map(|layer| layer.name));
+    Ok(Settled { digest: digest(&canonical), verifier, settings, sources })
+}
+
+/// `$XDG_CONFIG_HOME/countersign/settings.yaml`, or the same under `~/.config`.
+fn users_file(repo: &Repo) -> Option<PathBuf> {
+    let env = &repo.host().env;
+    let folder = env.get("XDG_CONFIG_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = folder.or_else(|| env.get("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    Some(folder.join("countersign/settings.yaml"))
+}

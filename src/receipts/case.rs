@@ -1,0 +1,207 @@
+//! A case: all attempts of one task, sealed in git as a chain of commits under `refs/countersign/cases/<key>`.
+//!
+//! Each commit holds one attempt (`claim.json`, `receipts.jsonl`, `brief.md`, `answer*.txt`, `verdict.json`,
+//! `decision.json`, `logs/`); its parents are the previous case commit and the claim commit. Plain git shows it all.
+
+use super::ledger::{LedgerError, read_lines, to_lines};
+use super::{Fact, Receipt};
+use crate::claim::Claim;
+use crate::host::clock::Timestamp;
+use crate::host::git::{GitError, RefMove, RefName, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::host::path::{RepoPath, escape};
+use std::collections::BTreeMap;
+
+/// A ledger larger than this is not read back.
+const LARGEST_LEDGER: u64 = 256 << 20;
+
+/// How often sealing tries again when another process sealed an attempt of the same case meanwhile.
+const TRIES: u32 = 20;
+
+/// Why a case could not be sealed or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaseError {
+    /// A key that cannot be a reference.
+    #[error("cannot keep a case named {key}: git does not allow that reference")]
+    BadKey {
+        /// The key, escaped.
+        key: String,
+    },
+    /// Others kept sealing.
+    #[error("cannot seal the case {key}: other processes kept sealing attempts of it; run it again")]
+    Raced {
+        /// The key.
+        key: String,
+    },
+    /// A sealed attempt without a part.
+    #[error("the sealed case {commit} lacks {part}: it was not written by countersign, or was damaged")]
+    Incomplete {
+        /// The case commit.
+        commit: CommitId,
+        /// What is missing.
+        part: String,
+    },
+    /// The ledger inside cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// What one attempt seals.
+#[derive(Debug, Clone, Default)]
+pub struct Attempt {
+    /// All receipts, the decision last.
+    pub receipts: Vec<Receipt>,
+    /// The brief, if a verifier was asked.
+    pub brief: Option<String>,
+    /// Its answers in order: the first, and the one to the resend.
+    pub answers: Vec<Vec<u8>>,
+    /// Logs by name, redacted.
+    pub logs: BTreeMap<String, Vec<u8>>,
+}
+
+/// An attempt read back from git.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// Its case commit.
+    pub commit: CommitId,
+    /// What it holds (logs are left in git).
+    pub attempt: Attempt,
+}
+
+/// The reference of a case.
+///
+/// # Errors
+/// The key cannot be a reference.
+pub fn case_ref(key: &str) -> Result<RefName, CaseError> {
+    RefName::new(&format!("refs/countersign/cases/{key}"))
+        .map_err(|name| CaseError::BadKey { key: escape(name.as_bytes()) })
+}
+
+/// Seals an attempt on top of the case and returns its commit.
+///
+/// # Errors
+/// See [`CaseError`]. Nothing is lost then: the ledger stays where it is.
+pub fn seal(repo: &Repo, key: &str, attempt: &Attempt, at: Timestamp) -> Result<CommitId, CaseError> {
+    let name = case_ref(key)?;
+    let tree = write_attempt(repo, attempt)?;
+    let claim = attempt
+        .receipts
+        .iter()
+        .find_map(|r| if let Fact::Claim(claim) = &r.fact { claim.commit.clone() } else { None });
+    let message = message_of(key, &attempt.receipts);
+    for _ in 0..TRIES {
+        let tip = repo.read_ref(&name)?;
+        let parents: Vec<CommitId> = tip.iter().cloned().chain(claim.clone()).collect();
+        let commit = repo.write_commit(&tree, &parents, at, &message)?;
+        if repo.move_ref(&name, &commit, tip.as_ref())? == RefMove::Moved {
+            return Ok(commit);
+        }
+    }
+    Err(CaseError::Raced { key: key.to_owned() })
+}
+
+/// The attempts of a case, newest first.
+///
+/// # Errors
+/// See [`CaseError`].
+pub fn attempts(repo: &Repo, key: &str) -> Result<Vec<CommitId>, CaseError> {
+    let mut next = repo.read_ref(&case_ref(key)?)?;
+    let mut found = Vec::new();
+    while let Some(commit) = next {
+        next = previous(repo, &commit)?;
+        found.push(commit);
+    }
+    Ok(found)
+}
+
+/// The case commit before this one. The claim is a parent too, and its content is the worker's: which parent is which is
+/// told by what we wrote (`claim.json`), never by what the parent looks like.
+fn previous(repo: &Repo, commit: &CommitId) -> Result<Option<CommitId>, CaseError> {
+    let (mut parents, _) = repo.parents_of(commit)?;
+    let written = repo.file(&repo.tree_of(commit)?, &RepoPath::from("claim.json"), LARGEST_LEDGER)?;
+    let claim: Option<Claim> =
+        written.map(|bytes| serde_json::from_slice(&bytes).map_err(LedgerError::Encoding)).transpose()?;
+    if claim.and_then(|claim| claim.commit).is_some() {
+        parents.pop();
+    }
+    Ok(parents.into_iter().next())
+}
+
+/// Reads one sealed attempt.
+///
+/// # Errors
+/// See [`CaseError`].
+pub fn read(repo: &Repo, commit: &CommitId) -> Result<Sealed, CaseError> {
+    let tree = repo.tree_of(commit)?;
+    let part = |name: &str| repo.file(&tree, &RepoPath::from(name), LARGEST_LEDGER);
+    let lines = part("receipts.jsonl")?
+        .ok_or_else(|| CaseError::Incomplete { commit: commit.clone(), part: "receipts.jsonl".to_owned() })?;
+    let receipts = read_lines(&lines, &format!("{}:receipts.jsonl", commit.short()))?;
+    let brief = part("brief.md")?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let mut answers = Vec::new();
+    for number in 1.. {
+        match part(&answer_name(number))? {
+            Some(answer) => answers.push(answer),
+            None => break,
+        }
+    }
+    Ok(Sealed { commit: commit.clone(), attempt: Attempt { receipts, brief, answers, logs: BTreeMap::new() } })
+}
+
+fn answer_name(number: usize) -> String {
+    if number == 1 { "answer.txt".to_owned() } else { format!("answer-{number}.txt") }
+}
+
+fn write_attempt(repo: &Repo, attempt: &Attempt) -> Result<TreeId, CaseError> {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    files.insert("receipts.jsonl".to_owned(), to_lines(&attempt.receipts)?);
+    for receipt in &attempt.receipts {
+        let (name, value) = match &receipt.fact {
+            Fact::Claim(claim) => ("claim.json", serde_json::to_vec_pretty(claim)),
+            Fact::Heard(heard) => ("verdict.json", serde_json::to_vec_pretty(heard)),
+            Fact::Decided(decision) => ("decision.json", serde_json::to_vec_pretty(decision)),
+            _ => continue,
+        };
+        let mut value = value.map_err(LedgerError::Encoding)?;
+        value.push(b'\n');
+        files.insert(name.to_owned(), value);
+    }
+    if let Some(brief) = &attempt.brief {
+        files.insert("brief.md".to_owned(), brief.clone().into_bytes());
+    }
+    for (at, answer) in attempt.answers.iter().enumerate() {
+        files.insert(answer_name(at + 1), answer.clone());
+    }
+    for (name, log) in &attempt.logs {
+        files.insert(format!("logs/{name}"), log.clone());
+    }
+    let mut entries = BTreeMap::new();
+    for (name, bytes) in files {
+        let blob = repo.write_blob(&bytes)?;
+        entries.insert(RepoPath::from(name.as_str()), (0o100_644, blob.as_str().to_owned()));
+    }
+    Ok(repo.write_tree(&entries)?)
+}
+
+fn message_of(key: &str, receipts: &[Receipt]) -> String {
+    let mut subject = format!("case {key}");
+    let mut body = String::new();
+    for receipt in receipts {
+        match &receipt.fact {
+            Fact::Opened(opened) => subject.push_str(&format!(" attempt {}", opened.attempt)),
+            Fact::Decided(decision) => {
+                let word = serde_json::to_string(&decision.kind).unwrap_or_default();
+                subject.push_str(&format!(": {}", word.trim_matches('"')));
+                for reason in &decision.reasons {
+                    body.push_str(&format!("- {}: {}\n", reason.code, escape(reason.text.as_bytes())));
+                }
+            }
+            _ => {}
+        }
+    }
+    format!("{subject}\n\n{body}")
+}

@@ -1,0 +1,19 @@
+//! What the tests share: a repository nobody else sees, the real binary run in an emptied environment, small boards,
+//! scripted verifiers, and the invariants that hold after every case.
+
+mod board;
+mod fake;
+mod fingerprint;
+mod invariants;
+mod outcome;
+mod repo;
+
+#[expect(unused_imports, reason = "until the first case needs them")]
+pub(crate) use {
+    board::Board,
+    fake::FakeVerifier,
+    fingerprint::Fingerprint,
+    invariants::{assert_again_changes_nothing, assert_invariants},
+    outcome::Outcome,
+    repo::{TestRepo, write},
+};
