@@ -2,7 +2,7 @@
 
 use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
-use countersign::host::room::{Room, RoomError, pool};
+use countersign::host::room::{MOST_ROOMS, Room, RoomError, pool};
 use countersign::host::{Host, cancel::Cancel, clock::Clock, env::Env};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -230,6 +230,27 @@ fn rooms_taken_together_are_different_ones() {
     for room in &rooms {
         assert_equal(&ground, room);
     }
+}
+
+#[test]
+fn the_pool_is_bounded() {
+    let ground = Ground::new();
+    let commit = ground.commit();
+    let repo = ground.repo();
+    let locks: Vec<std::fs::File> = (1..=MOST_ROOMS)
+        .map(|number| {
+            let folder = pool(&repo).join(number.to_string());
+            std::fs::create_dir_all(&folder).unwrap();
+            let lock = std::fs::File::create(folder.join("lock")).unwrap();
+            lock.try_lock().unwrap();
+            lock
+        })
+        .collect();
+    let refused = Room::take(&repo, &commit).unwrap_err();
+    assert!(matches!(refused, RoomError::Full { .. }), "{refused}");
+    locks[6].unlock().unwrap();
+    let room = Room::take(&repo, &commit).unwrap();
+    assert!(room.path().ends_with("7/tree"), "{:?}", room.path());
 }
 
 #[test]

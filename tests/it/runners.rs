@@ -4,8 +4,10 @@ use crate::rooms::Ground;
 use countersign::claim::Claim;
 use countersign::config::Settings;
 use countersign::floor::criteria::{self, CriteriaOutcome};
+use countersign::floor::tests_run::has_pipefail;
 use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Side, TestsOutcome};
-use countersign::floor::{Inspection, tests_run::has_pipefail};
+use countersign::floor::{Inspection, ReportState};
+use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
 use countersign::host::path::RepoPath;
 use countersign::receipts::{CaseResult, State};
@@ -13,6 +15,22 @@ use countersign::task::{Criterion, Kind, Proof};
 use std::process::Command;
 
 type Files<'a> = &'a [(&'a str, &'a str)];
+
+static NO_REPORT: ReportState = ReportState::None { why: String::new() };
+
+fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a Claim) -> Inspection<'a> {
+    Inspection {
+        repo,
+        settings,
+        claim,
+        sightings: &[],
+        worktree: None,
+        task: None,
+        task_path: None,
+        layout: None,
+        report: &NO_REPORT,
+    }
+}
 
 /// Both sides of one change, tested.
 struct Tried {
@@ -46,7 +64,7 @@ fn try_with(settings: Settings, base: Files<'_>, claim: Files<'_>, baseline: Bas
     let (first, second) = sides(&ground, base, claim);
     let claim = claim_of(&ground, first, second);
     let repo = ground.repo();
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline);
     for facts in &outcome.runs {
@@ -89,7 +107,7 @@ impl Tried {
 
     fn prove(&self, proofs: &[Proof]) -> CriteriaOutcome {
         let repo = self.ground.repo();
-        let inspection = Inspection { repo: &repo, settings: &self.settings, claim: &self.claim, sightings: &[] };
+        let inspection = inspection(&repo, &self.settings, &self.claim);
         let criteria: Vec<Criterion> = (1..)
             .zip(proofs)
             .map(|(number, proof)| Criterion {
@@ -334,7 +352,7 @@ fn a_declared_report_counts_only_if_this_run_wrote_it() {
     let (first, second) = sides(&ground, &[("run.sh", "true\n")], &[("out.xml", "<testsuite/>")]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh run.sh"));
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = inspection(&repo, &settings, &claim);
     assert!(matches!(tests_run::plan(&inspection, None), Err(PlanError::Report { .. })));
 }
 
@@ -364,7 +382,7 @@ fn nothing_outside_room_and_scratch_can_be_written() {
     let (first, second) = sides(&ground, &[("run.sh", REPORT)], &[("run.sh", &probe)]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh -e run.sh"));
-    let inspection = Inspection { repo: &repo, settings: &settings, claim: &claim, sightings: &[] };
+    let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed);
     assert_eq!(outcome.report.state, State::Pass, "{:?}", outcome.report);
@@ -397,4 +415,37 @@ fn without_a_command_nothing_passes() {
     let none = tried(&[("a.txt", "a")], &[("a.txt", "b")]);
     none.expect(State::Unknown, "there is no test command");
     assert!(none.outcome.runs.is_empty());
+}
+
+#[test]
+fn criteria_are_proved_on_both_trees() {
+    let tried = shell(declared("sh run.sh"), REPORT, &format!("{REPORT}# careful\n"));
+    let file =
+        |path: &str, text: Option<&str>| Proof::File { path: RepoPath::from(path), contains: text.map(str::to_owned) };
+    let run = |command: &str| Proof::Run { command: command.to_owned() };
+    let proved = tried.prove(&[
+        file("run.sh", Some("careful")),
+        file("run.sh", None),
+        file("run.sh/x", None),
+        file("../run.sh", None),
+        run("grep -q careful run.sh"),
+        run("no-such-tool-at-all"),
+        run("./missing.sh"),
+        Proof::Test { name: "a".to_owned() },
+    ]);
+    let both: Vec<_> = proved.proofs.iter().map(|p| (p.record.on_claim, p.record.on_base)).collect();
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(
+        both,
+        [(yes, no), (yes, yes), (no, no), (None, None), (yes, no), (None, None), (no, no), (yes, None)],
+        "{:?}",
+        proved.proofs
+    );
+    assert_eq!(proved.runs.len(), 6, "three commands on two trees");
+    assert_eq!(proved.proofs[4].runs, [0, 3]);
+    let places: Vec<&str> = proved.report.findings.iter().map(|finding| finding.place.as_str()).collect();
+    assert_eq!(places, ["C3", "C4", "C6", "C7"]);
+    let disturbed = tried.prove(&[run("echo x >> run.sh"), run("true")]);
+    assert_eq!(disturbed.report.state, State::Unknown);
+    assert!(disturbed.proofs[1].record.observed.contains("changed the tracked file run.sh"), "{disturbed:?}");
 }
