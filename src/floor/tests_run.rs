@@ -27,7 +27,7 @@ use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestCase, TestsRecord};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The check's public id.
 pub const ID: &str = "tests-run";
@@ -128,6 +128,8 @@ struct Run {
     reading: Reading,
     /// Tracked paths it changed.
     changed: Vec<RepoPath>,
+    /// A package folder outside the room that node's module look-up finds.
+    leak: Option<PathBuf>,
     /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
     unready: Option<String>,
 }
@@ -305,7 +307,9 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     }
     runs.push(facts);
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
-    Ok(Run { ending: ended.ending, reading, changed, unready: None })
+    let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
+    let leak = site.visible_packages().filter(|_| is_node);
+    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None })
 }
 
 fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {

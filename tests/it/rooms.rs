@@ -67,6 +67,7 @@ impl Ground {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the plain git that the rooms are compared with")]
 fn git(folder: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(folder).args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
     let output = output.unwrap();
@@ -75,6 +76,7 @@ fn git(folder: &Path, args: &[&str]) -> String {
 }
 
 /// The room's files, hashed into a tree by an index of its own: nothing of the room's bookkeeping is believed.
+#[expect(clippy::disallowed_methods, reason = "the plain git that the rooms are compared with")]
 fn tree_of_files(ground: &Ground, room: &Room) -> String {
     let index = ground.folder.path().join("other-index");
     std::fs::remove_file(&index).ok();

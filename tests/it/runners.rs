@@ -7,10 +7,11 @@ use countersign::floor::criteria::{self, CriteriaOutcome};
 use countersign::floor::tests_run::has_pipefail;
 use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Side, TestsOutcome};
 use countersign::floor::{Inspection, ReportState};
+use countersign::host::env::Env;
 use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
 use countersign::host::path::RepoPath;
-use countersign::receipts::{CaseResult, State};
+use countersign::receipts::{CaseResult, Purpose, State};
 use countersign::task::{Criterion, Kind, Proof};
 use std::process::Command;
 
@@ -121,6 +122,7 @@ impl Tried {
 }
 
 /// True if the tool is there; says so visibly if not.
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "asks this machine, and tells a person")]
 fn has(program: &str, args: &[&str]) -> bool {
     let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
     if !found {
@@ -204,6 +206,26 @@ fn cargo_is_never_allowed_the_network() {
     tried(base, &[("src/lib.rs", &lib("2", net))]).expect(State::Pass, "");
 }
 
+#[test]
+fn registry_packages_are_lent_without_a_network() {
+    // A package of our own lockfile is surely in this machine's cache.
+    let ours =
+        include_str!("../../Cargo.lock").split("\n\n").find(|block| block.contains("name = \"cfg-if\"")).unwrap();
+    let version = ours.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+    let manifest = format!("{}[dependencies]\ncfg-if = {version}\n", CARGO.1);
+    let lock = format!("{}dependencies = [\n \"cfg-if\",\n]\n", CARGO_LOCK.1);
+    let (head, toy) = lock.split_once("\n\n").unwrap();
+    let lock = format!("{head}\n\n{}\n\n{toy}", ours.trim());
+    let green = lib("2", "#[test] fn is_two() { cfg_if::cfg_if! { if #[cfg(unix)] {} } }");
+    let base: Files<'_> =
+        &[("Cargo.toml", &manifest), ("Cargo.lock", &lock), (".gitignore", "target\n"), ("src/lib.rs", &green)];
+    let tried = tried(base, &[("src/lib.rs", &format!("{green}\n"))]);
+    tried.expect(State::Pass, "");
+    let set_up = &tried.outcome.runs[0].command;
+    assert_eq!((set_up.purpose, set_up.command.as_str()), (Purpose::Setup, "cargo fetch --offline"));
+    assert!(set_up.ending.is_success(), "{}", tried.logs());
+}
+
 const NODE: (&str, &str) = ("package.json", "{\"type\":\"module\",\"scripts\":{\"test\":\"node --test\"}}");
 
 fn node_test(body: &str) -> String {
@@ -279,6 +301,19 @@ fn a_node_file_without_tests_is_no_test() {
     tried(&[NODE, ("a.test.js", &green)], &[("a.test.js", &skipped)]).expect(State::Deny, "1 were skipped");
     let left = node_test("test('adds', () => { process.exit(0); });");
     tried(&[NODE, ("a.test.js", &green)], &[("a.test.js", &left)]).expect(State::Deny, "no test was executed");
+}
+
+#[test]
+fn packages_around_the_room_are_told() {
+    if !has_node() {
+        return;
+    }
+    let green = node_test("test('adds', () => {});");
+    let files: Files<'_> =
+        &[NODE, (".gitignore", "node_modules\n"), ("a.test.js", &green), ("node_modules/x/a.js", "")];
+    let told = tried(files, &[("a.test.js", &format!("{green}\n"))]);
+    told.expect(State::Pass, "");
+    assert!(told.outcome.report.note.contains("node_modules were visible"), "{}", told.outcome.report.note);
 }
 
 #[test]
@@ -373,10 +408,13 @@ fn a_run_that_changes_what_it_tests_is_held() {
 
 #[test]
 fn nothing_outside_room_and_scratch_can_be_written() {
-    let ground = Ground::new();
+    let mut ground = Ground::new();
+    let path = "/usr/local/bin:/usr/bin:/bin";
+    ground.host.env =
+        Env::of([("PATH", path), ("HOME", "/nonexistent"), ("GITHUB_TOKEN", "x"), ("SSH_AUTH_SOCK", "/s")]);
     let outside = ground.top().join(".git/planted");
     let probe = format!(
-        "{REPORT}! touch {0} 2>/dev/null\ntouch \"$HOME/x\" \"$TMPDIR/y\"\n! git config x.y z 2>/dev/null\n! git update-ref refs/heads/z HEAD 2>/dev/null\n",
+        "{REPORT}! env | grep -e TOKEN -e SSH_\\n! touch {0} 2>/dev/null\ntouch \"$HOME/x\" \"$TMPDIR/y\"\n! git config x.y z 2>/dev/null\n! git update-ref refs/heads/z HEAD 2>/dev/null\n",
         outside.display()
     );
     let (first, second) = sides(&ground, &[("run.sh", REPORT)], &[("run.sh", &probe)]);

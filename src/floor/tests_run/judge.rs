@@ -207,10 +207,16 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
     let parts = commands.iter().zip(claim).map(|(command, run)| {
         let name = format!("`{}` ({})", escape(command.command.as_bytes()), command.source);
         match run {
-            Ok(run) => match run.reading.executed {
-                Some(count) => format!("{name}: {count} executed, {} skipped", run.reading.skipped),
-                None => format!("{name}: executed tests unknown"),
-            },
+            Ok(run) => {
+                let leak = run.leak.as_ref().map(|folder| {
+                    format!(", packages of {} were visible to it", escape(folder.as_os_str().as_encoded_bytes()))
+                });
+                let count = match run.reading.executed {
+                    Some(count) => format!("{count} executed, {} skipped", run.reading.skipped),
+                    None => "executed tests unknown".to_owned(),
+                };
+                format!("{name}: {count}{}", leak.unwrap_or_default())
+            }
             Err(_) => format!("{name}: not run"),
         }
     });
@@ -233,7 +239,7 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), unready: None }
+        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), leak: None, unready: None }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {
