@@ -13,6 +13,7 @@ pub mod derived_artifacts;
 mod finding;
 mod gitmodules;
 pub mod hiding_places;
+pub mod injection;
 pub mod lockfiles;
 pub mod names;
 pub mod nested_repository;
@@ -243,6 +244,12 @@ pub const CHECKS: &[Check] = &[
         inspect: conflict_markers::inspect,
     },
     Check {
+        id: injection::ID,
+        worst: State::Ask,
+        why: "prompts and their tests speak to a judge honestly; whoever judges should know",
+        inspect: injection::inspect,
+    },
+    Check {
         id: skip_eligible::ID,
         worst: State::Info,
         why: "it tells whether anything executable changed; either answer is fine",
@@ -254,3 +261,6 @@ pub const CHECKS: &[Check] = &[
 pub fn inspect_all(on: &Inspection<'_>) -> Vec<CheckReport> {
     CHECKS.iter().map(|check| (check.inspect)(on)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,7 @@ pub fn is_reading(consulted: &ConsultedRecord) -> bool {
 }
 
 fn ended_well(consulted: &ConsultedRecord) -> bool {
-    matches!(consulted.ending, Some(Ending::Exited { code: 0 }))
+    consulted.ending.as_ref().is_some_and(Ending::is_success)
 }
 
 /// What an answer amounts to, given the ledger up to and including the consultation it answers.
@@ -80,10 +80,7 @@ fn unwell(consulted: &ConsultedRecord) -> String {
     let name = disguise::visible(&consulted.verifier);
     match &consulted.ending {
         None => format!("the verifier {name} could not be started"),
-        Some(ending) => {
-            let ending = serde_json::to_string(ending).unwrap_or_else(|_| "unreadable".into());
-            format!("the verifier {name} did not end with exit code 0 ({ending}); what it printed is not a verdict")
-        }
+        Some(ending) => format!("the verifier {name} {}; what it printed is not a verdict", ending.sentence()),
     }
 }
 

@@ -16,6 +16,8 @@ use std::fmt::Write as _;
 
 /// A content larger than this is not compared.
 pub const LARGEST_COMPARED: usize = 4 << 20;
+/// Above this size git itself treats every file as binary (`core.bigFileThreshold`): it is not even opened.
+const NEVER_TEXT: u64 = 512 << 20;
 /// How many bytes decide whether a content is binary, as in git.
 const SNIFFED: usize = 8000;
 
@@ -139,20 +141,29 @@ fn one(repo: &Repo, change: &Change) -> Result<ChangeText, GitError> {
     if change.is_gitlink() {
         return Ok(unified(None, None, change));
     }
-    let side = |id: &BlobId| -> Result<Option<(Vec<u8>, bool)>, GitError> {
-        if id.is_null() { Ok(None) } else { repo.blob(id, LARGEST_COMPARED as u64).map(Some) }
-    };
-    let (old, new) = (side(&change.old)?, side(&change.new)?);
-    if [&old, &new].into_iter().flatten().any(|(_, cut)| *cut) {
-        let mut bytes = 0;
-        for id in [&change.old, &change.new].into_iter().filter(|id| !id.is_null()) {
-            bytes = bytes.max(repo.blob_size(id)?);
-        }
-        let body = Body::TooLarge { bytes, id: shown_id(change) };
+    if let Some(body) = unread(repo, change)? {
         return Ok(ChangeText { notes: describe(change), body, line_endings_only: false });
     }
-    let bytes = |side: &Option<(Vec<u8>, bool)>| side.as_ref().map(|(bytes, _)| bytes.clone());
-    Ok(unified(bytes(&old).as_deref(), bytes(&new).as_deref(), change))
+    let side = |id: &BlobId| -> Result<Option<Vec<u8>>, GitError> {
+        if id.is_null() { Ok(None) } else { repo.blob(id, LARGEST_COMPARED as u64).map(|(bytes, _)| Some(bytes)) }
+    };
+    let (old, new) = (side(&change.old)?, side(&change.new)?);
+    Ok(unified(old.as_deref(), new.as_deref(), change))
+}
+
+/// What stands for a change with a side that is too large to be compared. A large binary is told from a large text by its
+/// beginning.
+fn unread(repo: &Repo, change: &Change) -> Result<Option<Body>, GitError> {
+    let size = |id: &BlobId| if id.is_null() { Ok(0) } else { repo.blob_size(id) };
+    let (old, new) = (size(&change.old)?, size(&change.new)?);
+    let bytes = old.max(new);
+    if bytes <= LARGEST_COMPARED as u64 {
+        return Ok(None);
+    }
+    let id = shown_id(change);
+    let seen = size(&id)?;
+    let binary = seen > NEVER_TEXT || repo.blob(&id, SNIFFED as u64)?.0.contains(&0);
+    Ok(Some(if binary { Body::Binary { bytes: seen, id } } else { Body::TooLarge { bytes, id } }))
 }
 
 fn shown_id(change: &Change) -> BlobId {

@@ -3,6 +3,7 @@
 use super::Inspection;
 use super::finding::{deny, unknown};
 use super::patterns::Patterns;
+use crate::host::git::Change;
 use crate::receipts::CheckReport;
 
 /// The check's id.
@@ -19,7 +20,7 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
         Ok(patterns) => patterns,
         Err(why) => return CheckReport::of(ID, vec![unknown("derived-artifacts", "globs that can be read", why)]),
     };
-    let touched = on.claim.changed.iter().flat_map(|change| change.paths());
+    let touched = on.claim.changed.iter().flat_map(Change::paths);
     let findings = touched.filter_map(|path| {
         let glob = patterns.hit(path)?;
         let expected = format!("unchanged: `{glob}` is written by a build only; restore it from the base");

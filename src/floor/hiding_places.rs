@@ -68,7 +68,7 @@ fn leads_out(path: &RepoPath, target: &[u8]) -> bool {
     if target.starts_with(b"/") || target.get(1) == Some(&b':') {
         return true;
     }
-    let mut depth = path.as_bytes().iter().filter(|b| **b == b'/').count();
+    let mut depth = path.as_bytes().split(|b| *b == b'/').count() - 1;
     for part in target.split(|b| matches!(b, b'/' | b'\\')) {
         match part {
             b"" | b"." => {}

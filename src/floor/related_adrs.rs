@@ -31,12 +31,12 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
 fn look(on: &Inspection<'_>, related: &[String]) -> Result<Vec<Finding>, GitError> {
     let base = numbers(on, &on.claim.base_tree)?;
     let mut findings = Vec::new();
-    for reference in related {
-        findings.extend(of_task(on, &base, reference)?);
-    }
     let mut known: HashSet<u32> = base.keys().copied().collect();
     known.extend(numbers(on, &on.claim.tree)?.keys());
     known.extend(on.carried_records().iter().filter_map(|d| well_named(&d.file_name)));
+    for reference in related {
+        findings.extend(of_task(on, &base, &known, reference)?);
+    }
     for change in on.claim.changed.iter().filter(|c| record_name(&c.path).is_some()) {
         let Some(new) = new_file(change) else { continue };
         let (old, new) = (text_or_empty(on.repo, &change.old)?, text_or_empty(on.repo, new)?);
@@ -49,10 +49,20 @@ fn look(on: &Inspection<'_>, related: &[String]) -> Result<Vec<Finding>, GitErro
     Ok(findings)
 }
 
-fn of_task(on: &Inspection<'_>, base: &BTreeMap<u32, RepoPath>, reference: &str) -> Result<Option<Finding>, GitError> {
+fn of_task(
+    on: &Inspection<'_>,
+    base: &BTreeMap<u32, RepoPath>,
+    known: &HashSet<u32>,
+    reference: &str,
+) -> Result<Option<Finding>, GitError> {
     let place = on.task_path.map_or_else(|| "the task".to_owned(), ToString::to_string);
     let shown = escape(reference.as_bytes());
-    let Some(path) = number_of(reference).and_then(|number| base.get(&number)) else {
+    let number = number_of(reference);
+    let Some(path) = number.and_then(|number| base.get(&number)) else {
+        // The task may ask for the very record that the claim writes.
+        if number.is_some_and(|number| known.contains(&number)) {
+            return Ok(None);
+        }
         let expected = "`related_adrs` that name records of the base; correct the task";
         return Ok(Some(ask(place, expected, format!("`{shown}` names none"))));
     };

@@ -63,27 +63,30 @@ struct List {
     paths: BTreeSet<RepoPath>,
     /// Pieces of changed names that hold a comma: they are in the list without being files.
     pieces: HashSet<Vec<u8>>,
+    /// Absolute paths that cannot be placed, because nobody knows the worktree they were written in.
+    unplaced: Vec<RepoPath>,
     findings: Vec<Finding>,
 }
 
 impl List {
     fn read(on: &Inspection<'_>, report: &Report) -> Self {
-        let top = on.worktree.map(|path| path.as_os_str().as_bytes().to_vec());
+        let top = on.worktree.map(|path| path.as_os_str().as_bytes().to_vec()).or_else(|| shared_top(on, report));
         let listed = file_list(report, top.as_deref().unwrap_or_default());
         let touched: HashSet<&RepoPath> = on.claim.changed.iter().flat_map(Change::paths).collect();
         let mut list = Self {
             entries: listed.len(),
             paths: BTreeSet::new(),
             pieces: on.claim.changed.iter().flat_map(|c| pieces(&c.path)).collect(),
+            unplaced: Vec::new(),
             findings: Vec::new(),
         };
         for entry in listed {
-            list.take(on, &touched, &entry);
+            list.take(on, &touched, &entry, top.is_some());
         }
         list
     }
 
-    fn take(&mut self, on: &Inspection<'_>, touched: &HashSet<&RepoPath>, entry: &Listed) {
+    fn take(&mut self, on: &Inspection<'_>, touched: &HashSet<&RepoPath>, entry: &Listed, has_top: bool) {
         let place = format!("FILE_LIST: {}", entry.raw);
         match &entry.path {
             Place::Path(path) if entry.backslash && !touched.contains(path) => {
@@ -99,10 +102,11 @@ impl List {
             Place::Path(path) => {
                 self.paths.insert(path.clone());
             }
-            Place::Outside if on.worktree.is_none() && entry.raw.as_bytes().starts_with(b"/") => {
+            Place::Outside if !has_top && entry.raw.as_bytes().starts_with(b"/") => {
                 let expected = "paths relative to the top of the tree, or a known worktree (--worktree)";
                 let observed = "an absolute path, and the worktree that the worker knew is not known here";
                 self.findings.push(unknown(place, expected, observed));
+                self.unplaced.push(entry.raw.clone());
             }
             Place::Outside => {
                 let expected = "files inside the worktree";
@@ -132,7 +136,7 @@ impl List {
             let expected = "a name without commas, line ends or outer blanks, which FILE_LIST cannot carry";
             return Some(info(path, expected, "changed; whether it was reported cannot be told"));
         }
-        if is_kept_by_worker(on, report, change) {
+        if is_kept_by_worker(on, report, change) || self.unplaced.iter().any(|raw| ends_in(raw, path).is_some()) {
             return None;
         }
         let observed = format!("changed but not reported{}", bytes_shown(path));
@@ -153,6 +157,22 @@ impl List {
         })
         .collect()
     }
+}
+
+/// The folder that the report's absolute paths lie in, where the worktree is not known: the one under which they all
+/// lie and one of them is a changed path. It is a guess about names in a claim; nothing is opened there.
+fn shared_top(on: &Inspection<'_>, report: &Report) -> Option<Vec<u8>> {
+    let absolute: Vec<&RepoPath> = report.file_list.iter().filter(|p| p.as_bytes().starts_with(b"/")).collect();
+    let changed = on.claim.changed.iter().flat_map(Change::paths);
+    let tops = changed.filter_map(|path| ends_in(absolute.first()?, path));
+    let mut tops = tops
+        .filter(|top| absolute.iter().all(|p| p.as_bytes().strip_prefix(*top).is_some_and(|r| r.starts_with(b"/"))));
+    tops.find(|top| !top.is_empty()).map(<[u8]>::to_vec)
+}
+
+/// What stands before `/path` in an absolute path that ends in it.
+fn ends_in<'p>(absolute: &'p RepoPath, path: &RepoPath) -> Option<&'p [u8]> {
+    absolute.as_bytes().strip_suffix(path.as_bytes())?.strip_suffix(b"/")
 }
 
 fn cause(why: crate::worker::files::Unrepresentable) -> &'static str {

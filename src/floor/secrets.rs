@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 /// The public id.
 pub const ID: &str = "secrets";
 
+/// Git treats what is larger as binary (`core.bigFileThreshold`).
+const NEVER_TEXT: u64 = 512 << 20;
 /// At most this many findings name their line; the rest is counted.
 const MOST_FINDINGS: usize = 100;
 
@@ -47,16 +49,15 @@ fn unreadable_setting(why: &GlobError) -> CheckReport {
 }
 
 fn of_change(on: &Inspection<'_>, change: &Change) -> Result<Vec<Finding>, GitError> {
-    let (new, cut) = on.repo.blob(&change.new, LARGEST_READ)?;
+    // A content that git itself never reads as text is not even opened.
+    let size = on.repo.blob_size(&change.new)?;
+    let (new, cut) = if size > NEVER_TEXT { (vec![0], true) } else { on.repo.blob(&change.new, LARGEST_READ)? };
     let found = find_secrets_in(&change.path, &new);
     let mut findings = Vec::new();
     if !found.is_empty() {
         // What the base holds already is not introduced: a moved line or a renamed file is no new leak.
-        let old = if change.old.is_null() || change.old_mode == "160000" {
-            Vec::new()
-        } else {
-            on.repo.blob(&change.old, LARGEST_READ)?.0
-        };
+        let old =
+            if change.old.is_null() || change.old_mode == "160000" { Vec::new() } else { readable_old(on, change)? };
         let before = change.from.as_ref().unwrap_or(&change.path);
         let known: BTreeSet<_> = find_secrets_in(before, &old).into_iter().map(|s| s.digest).collect();
         for secret in found.iter().filter(|secret| !known.contains(&secret.digest)) {
@@ -73,6 +74,11 @@ fn of_change(on: &Inspection<'_>, change: &Change) -> Result<Vec<Finding>, GitEr
         findings.push(unsearched(change, &new));
     }
     Ok(findings)
+}
+
+fn readable_old(on: &Inspection<'_>, change: &Change) -> Result<Vec<u8>, GitError> {
+    let never = on.repo.blob_size(&change.old)? > NEVER_TEXT;
+    Ok(if never { Vec::new() } else { on.repo.blob(&change.old, LARGEST_READ)?.0 })
 }
 
 /// True for names that are used for secrets and for nothing else.
@@ -104,7 +110,7 @@ fn unsearched(change: &Change, head: &[u8]) -> Finding {
         state: if binary { State::Info } else { State::Ask },
         place: place(&change.path),
         expected: format!("a file of at most {LARGEST_READ} bytes"),
-        observed: format!("a larger one: only its first {LARGEST_READ} bytes were searched for secrets"),
+        observed: format!("a larger one: at most its first {LARGEST_READ} bytes were searched for secrets"),
         remedy: Remedy::AskUser,
     }
 }

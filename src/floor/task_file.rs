@@ -15,16 +15,21 @@ const MOST_LINES: usize = 20_000;
 pub(super) enum Allowance {
     /// Nothing: the conductor keeps the board.
     Nothing,
-    /// `status`, `completed`, `commit`, ticks, the `## Outcome` section (agentheim.md §0, generations A and B).
+    /// `status`, `completed`, `commit`, ticks, the `## Outcome` section (agentheim.md §0, generations A and B). The
+    /// conductor shares the file and may have added its notes; `related_adrs` is compared as a list elsewhere.
     Outcome,
     /// That, and the `## Worker note` of a bounce.
     Bounce,
 }
 
-/// A finding for each run of lines that changed beyond the allowance. Line endings, a byte order mark and blank lines
-/// say nothing and are not compared.
+/// The headings of the notes that the conductor appends (agentheim.md §2.4).
+const NOTES: [&[u8]; 3] = [b"verifier note", b"salvage note", b"merge-conflict note"];
+
+/// A finding for each run of lines that changed beyond the allowance. Line endings, a byte order mark, blank lines and
+/// stray closing tags of a transcript say nothing and are not compared.
 pub(super) fn beyond(path: &RepoPath, old: &[u8], new: &[u8], allowance: Allowance) -> Vec<Finding> {
-    let (old, new) = (kept(old, allowance), kept(new, allowance));
+    let added = if allowance == Allowance::Nothing { Vec::new() } else { added_notes(old, new) };
+    let (old, new) = (kept(old, allowance, &[]), kept(new, allowance, &added));
     if old.len().max(new.len()) > MOST_LINES {
         let same = old.iter().map(|l| &l.text).eq(new.iter().map(|l| &l.text));
         let observed = format!("a file of {} lines, rewritten", new.len());
@@ -33,6 +38,28 @@ pub(super) fn beyond(path: &RepoPath, old: &[u8], new: &[u8], allowance: Allowan
     let texts = |side: &[Kept<'_>]| side.iter().map(|l| l.text.to_vec()).collect::<Vec<_>>();
     let ops = capture_diff_slices(Algorithm::Myers, &texts(&old), &texts(&new));
     ops.iter().filter_map(|op| hunk(path, op, &old, &new, allowance)).collect()
+}
+
+/// The headings of notes that only the new version has.
+pub(super) fn added_notes<'t>(old: &[u8], new: &'t [u8]) -> Vec<&'t [u8]> {
+    let title =
+        |line: &'_ [u8]| line.strip_prefix(b"## ").is_some_and(|title| NOTES.iter().any(|note| heads(title, note)));
+    let known: Vec<&[u8]> = lines(old).filter(|line| title(line)).collect();
+    lines(new).filter(|line| title(line) && !known.contains(line)).collect()
+}
+
+/// True if a title begins with these (lower-case) words.
+fn heads(title: &[u8], words: &[u8]) -> bool {
+    let title = title.trim_ascii().to_ascii_lowercase();
+    title.strip_prefix(words).is_some_and(|rest| rest.first().is_none_or(|b| !b.is_ascii_alphanumeric()))
+}
+
+/// True for a line like `</content>`.
+fn is_closing_tag(line: &[u8]) -> bool {
+    let word = line.trim_ascii().strip_prefix(b"</").and_then(|rest| rest.strip_suffix(b">"));
+    word.is_some_and(|word| {
+        !word.is_empty() && word.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':'))
+    })
 }
 
 fn hunk(path: &RepoPath, op: &DiffOp, old: &[Kept<'_>], new: &[Kept<'_>], allowance: Allowance) -> Option<Finding> {
@@ -75,9 +102,9 @@ struct Kept<'t> {
     text: Cow<'t, [u8]>,
 }
 
-fn kept(text: &[u8], allowance: Allowance) -> Vec<Kept<'_>> {
+fn kept<'t>(text: &'t [u8], allowance: Allowance, notes: &[&[u8]]) -> Vec<Kept<'t>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut state = Reader { allowance, front: Front::Before, fence: None, own_section: false };
+    let mut state = Reader { allowance, notes, front: Front::Before, fence: None, own_section: false };
     let numbered = lines(text).enumerate().map(|(at, line)| (at + 1, line));
     numbered.filter_map(|(number, line)| Some(Kept { number, text: state.keep(line)? })).collect()
 }
@@ -89,21 +116,21 @@ enum Front {
     Behind,
 }
 
-struct Reader {
+struct Reader<'n> {
     allowance: Allowance,
+    notes: &'n [&'n [u8]],
     front: Front,
     fence: Option<(u8, usize)>,
     own_section: bool,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// The line as it is compared; none if it is the worker's or says nothing.
     fn keep<'t>(&mut self, line: &'t [u8]) -> Option<Cow<'t, [u8]>> {
         let line = line.trim_ascii_end();
         match (self.front, line == b"---") {
             (Front::Before, true) => self.front = Front::Inside,
-            (Front::Before, false) => self.front = Front::Behind,
-            (Front::Inside, true) => self.front = Front::Behind,
+            (Front::Before, false) | (Front::Inside, true) => self.front = Front::Behind,
             (Front::Inside, false) => return self.field(line).map(Cow::Borrowed),
             (Front::Behind, _) => {}
         }
@@ -117,22 +144,20 @@ impl Reader {
             return (!self.own_section).then_some(Cow::Borrowed(line));
         }
         if line.starts_with(b"# ") || line.starts_with(b"## ") {
-            self.own_section = line.strip_prefix(b"## ").is_some_and(|title| self.is_own(title));
+            self.own_section =
+                line.strip_prefix(b"## ").is_some_and(|title| self.is_own(title)) || self.notes.contains(&line);
         }
-        if self.own_section { None } else { Some(without_tick(line)) }
+        if self.own_section || is_closing_tag(line) { None } else { Some(without_tick(line)) }
     }
 
     fn field<'t>(&self, line: &'t [u8]) -> Option<&'t [u8]> {
-        let own = ["status:", "completed:", "commit:"].iter().any(|key| line.starts_with(key.as_bytes()));
-        (!line.is_empty() && !(own && self.allowance != Allowance::Nothing)).then_some(line)
+        const OWN: [&str; 4] = ["status:", "completed:", "commit:", "related_adrs:"];
+        let own = self.allowance != Allowance::Nothing && OWN.iter().any(|key| line.starts_with(key.as_bytes()));
+        (!line.is_empty() && !own).then_some(line)
     }
 
     fn is_own(&self, title: &[u8]) -> bool {
-        let title = title.trim_ascii().to_ascii_lowercase();
-        let is = |word: &[u8]| {
-            title.strip_prefix(word).is_some_and(|r| r.first().is_none_or(|b| !b.is_ascii_alphanumeric()))
-        };
-        is(b"outcome") || (self.allowance == Allowance::Bounce && is(b"worker note"))
+        heads(title, b"outcome") || (self.allowance == Allowance::Bounce && heads(title, b"worker note"))
     }
 
     /// True for a line of a code fence, the fences included.
@@ -204,7 +229,11 @@ mod tests {
             ("new title", BASE.replace("title: T", "title: U"), "t.md:3"),
             ("new id", BASE.replace("id: a-1", "id: a-2"), "t.md:2"),
             ("ticked box in code", BASE.replace("- [ ] no box", "- [x] no box"), "t.md:18"),
-            ("forged verifier note", format!("{BASE}\n## Verifier note (iteration 1)\nPASS\n"), "t.md:21"),
+            (
+                "criteria hidden in a note",
+                BASE.replace("## Acceptance", "## Verifier note\n### Acceptance"),
+                "t.md:11 (of the base)",
+            ),
             (
                 "criteria behind an outcome",
                 format!("{BASE}\n## Outcome\no\n## Acceptance criteria\n- [x] easy\n"),
@@ -220,6 +249,16 @@ mod tests {
             assert_eq!(places(&new, Allowance::Outcome), [place], "{what}");
         }
         assert!(places(&format!("{BASE}## Worker note\nn\n"), Allowance::Bounce).is_empty());
+
+        let noted = format!("{BASE}\n## Verifier note (iteration 1)\nFAIL\n");
+        assert!(places(&noted, Allowance::Outcome).is_empty());
+        assert_eq!(added_notes(BASE.as_bytes(), noted.as_bytes()), [b"## Verifier note (iteration 1)"]);
+        assert_eq!(places(&noted, Allowance::Nothing), ["t.md:21"]);
+        let path = RepoPath::from("t.md");
+        let edited = beyond(&path, noted.as_bytes(), noted.replace("FAIL", "PASS").as_bytes(), Allowance::Outcome);
+        assert_eq!(edited[0].place, "t.md:22", "a note of the base is not the worker's");
+        let untidy = format!("{BASE}</content>\n</invoke>\n");
+        assert!(beyond(&path, untidy.as_bytes(), BASE.as_bytes(), Allowance::Outcome).is_empty());
     }
 
     #[test]

@@ -57,6 +57,9 @@ fn is_mark(c: char) -> bool {
 
 /// The Latin letter or ASCII sign that a character is commonly mistaken for.
 fn latin(c: char) -> char {
+    if c.is_ascii() {
+        return c;
+    }
     let code = u32::from(c);
     match code {
         0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),

@@ -244,7 +244,7 @@ fn header<'l, 'a>(block: &'l [&'a str], expect: &Expect<'_>) -> Result<&'l [&'a 
 const FIELDS: [&str; 7] = ["TASK_ID", "TOKEN", "EVIDENCE", "REASONS", "REASON", "SUGGESTED_FIX", "ITERATION_HINT"];
 
 /// A line that is a field: its name and its trimmed value.
-fn label<'a>(line: &'a str) -> Option<(&'static str, &'a str)> {
+fn label(line: &str) -> Option<(&'static str, &str)> {
     let (name, value) = line.split_once(':')?;
     FIELDS.iter().find(|field| **field == name).map(|field| (*field, trim(value)))
 }
@@ -260,7 +260,14 @@ fn pass(body: &[&str], criteria: &[Criterion]) -> Result<Verdict, Unusable> {
     }
     let mut complaints = Vec::new();
     let mut found: BTreeMap<u32, Vec<Evidence>> = BTreeMap::new();
-    for line in lines {
+    // Each line is compared with each criterion: an answer must not choose how often.
+    let most = 2 * criteria.len() + MOST_COMPLAINTS;
+    for (count, line) in lines.enumerate() {
+        if count == most {
+            let what = format!("there are more than {most} lines for {} criteria", criteria.len());
+            complaints.push(Complaint::new("evidence-twice", what));
+            break;
+        }
         let Some(bullet) = line.strip_prefix("- ") else {
             let what = format!("`{}` is not an evidence line; nothing else may follow `EVIDENCE:`", excerpt(line));
             complaints.push(Complaint::new("text-after-block", what));
@@ -311,12 +318,11 @@ fn sections<'a>(body: &[&'a str], allowed: &[&str]) -> Result<BTreeMap<&'static 
             let what = format!("`{}` inside the block could be taken for a second verdict", excerpt(line));
             return Err(Unusable::of("stray-verdict-line", what));
         }
-        match current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
-            Some(lines) => lines.push(line),
-            None => {
-                let what = format!("`{}` belongs to no field of the block", excerpt(line));
-                return Err(Unusable::of("text-after-block", what));
-            }
+        if let Some(lines) = current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
+            lines.push(line);
+        } else {
+            let what = format!("`{}` belongs to no field of the block", excerpt(line));
+            return Err(Unusable::of("text-after-block", what));
         }
     }
     Ok(sections)

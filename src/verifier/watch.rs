@@ -53,13 +53,13 @@ impl Watch {
     /// # Errors
     /// Git fails.
     pub fn before(watched: &Watched<'_>) -> Result<Self, GitError> {
-        Ok(Self { room: manifest(watched.room), around: around(watched)? })
+        Ok(Self { room: room(watched.room), around: around(watched)? })
     }
 
     /// Observes it again. `confined` is whether the box really was closed. What cannot be observed any more is a trespass.
     pub fn after(self, watched: &Watched<'_>, confined: bool) -> Trespasses {
         let mut found = Trespasses {
-            trespasses: differences(&self.room, &manifest(watched.room), "in the room: "),
+            trespasses: differences(&self.room, &room(watched.room), "in the room: "),
             bystanders: Vec::new(),
         };
         match around(watched) {
@@ -71,6 +71,11 @@ impl Watch {
         }
         found
     }
+}
+
+/// A room is a linked worktree. In a main checkout the git folder lies inside, and there our own logs are written.
+fn room(path: &Path) -> Manifest {
+    if path.join(".git").is_dir() { manifest_of_checkout(path) } else { manifest(path) }
 }
 
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>, place: &str) -> Vec<String> {

@@ -1,9 +1,11 @@
 //! All integration tests, in one binary: one link, one list.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test complains by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment themselves")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod cases_index;
+mod change;
 mod consult;
 mod house;
 mod process;
@@ -12,6 +14,5 @@ mod real_board;
 mod rooms;
 mod runners;
 mod sandbox;
-mod secrets;
 mod stand;
 mod support;

@@ -4,10 +4,11 @@ use crate::config::Bookkeeper;
 use crate::floor::bookkeeping::{Page, page};
 use crate::floor::finding::{ask, deny, info, unreadable};
 use crate::floor::reading::{is_file, lines};
-use crate::floor::task_file::{Allowance, beyond};
+use crate::floor::record::references;
+use crate::floor::task_file::{Allowance, added_notes, beyond};
 use crate::floor::{Inspection, ReportState};
 use crate::host::git::{Change, ChangeKind, EntryKind, GitError};
-use crate::host::path::RepoPath;
+use crate::host::path::{RepoPath, escape};
 use crate::receipts::Finding;
 use crate::task::layout::Folder;
 use crate::task::{Bullet, Kind, read_task};
@@ -103,6 +104,11 @@ fn compared(on: &Inspection<'_>, own: &RepoPath, now: &RepoPath, old: &[u8], new
     } else {
         findings.extend(moved(on, own, now, bounced));
         findings.extend(status(on, now, new));
+        findings.extend(unrelated(now, old, new));
+        findings.extend(added_notes(old, new).into_iter().map(|heading| {
+            let expected = "notes that the conductor wrote; none of them is evidence";
+            info(now, expected, format!("added: `{}`", escape(heading)))
+        }));
         findings.extend(forged_eye(on, now, new));
     }
     if findings.is_empty() && old != new && beyond(now, old, new, Allowance::Nothing).is_empty() {
@@ -125,9 +131,21 @@ fn status(on: &Inspection<'_>, now: &RepoPath, new: &[u8]) -> Option<Finding> {
     let folder = on.layout?.place(now)?.folder.as_str();
     let line = lines(new).find_map(|line| line.strip_prefix(b"status:"))?;
     let said = String::from_utf8_lossy(line).trim().trim_matches(['"', '\'']).to_owned();
-    let observed = crate::host::path::escape(said.as_bytes());
+    let observed = escape(said.as_bytes());
     (said != folder)
         .then(|| ask(now, format!("`status: {folder}`, the folder it stands in"), format!("`status: {observed}`")))
+}
+
+/// A worker that writes a decision record links it from its task, and takes no link away.
+fn unrelated(now: &RepoPath, old: &[u8], new: &[u8]) -> Vec<Finding> {
+    let after = references(new, "related_adrs").unwrap_or_default();
+    let before = references(old, "related_adrs").unwrap_or_default();
+    let gone = before.iter().filter(|reference| !after.contains(reference));
+    gone.map(|reference| {
+        let observed = format!("`{}` is gone from it", escape(reference.as_bytes()));
+        deny(now, "a `related_adrs` list that only grows", observed)
+    })
+    .collect()
 }
 
 /// Only a person ticks a `[human-eye]` box (agentheim.md §2.4, ADR-0061 there).
