@@ -61,7 +61,8 @@ pub fn hear(answer: &[u8], receipts: &[Receipt], file_exists: &dyn Fn(&RepoPath)
         return HeardRecord::Trespassed { what: consulted.trespasses.clone() };
     }
     if !is_embedded(consulted) && !ended_well(consulted) {
-        return HeardRecord::NoAnswer { why: unwell(consulted) };
+        let code = consulted.ending.as_ref().map_or("not-started", Ending::code).to_owned();
+        return HeardRecord::NoAnswer { code, why: unwell(consulted) };
     }
     let verdict = match Expectation::of(receipts) {
         Ok(expectation) => parse_verdict(answer, &expectation.expect()),

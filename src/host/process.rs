@@ -158,6 +158,20 @@ impl Ending {
         matches!(self, Self::Exited { code: 0 })
     }
 
+    /// Its stable name, as it is recorded.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exited { .. } => "exited",
+            Self::Signalled { .. } => "signalled",
+            Self::TimedOut { .. } => "timed-out",
+            Self::Idle { .. } => "idle",
+            Self::Flooded { .. } => "flooded",
+            Self::NotStarted { .. } => "not-started",
+            Self::Cancelled => "cancelled",
+            Self::Lost { .. } => "lost",
+        }
+    }
+
     /// One clause for people: what happened, as measured.
     pub fn sentence(&self) -> String {
         match self {
@@ -255,6 +269,7 @@ mod tests {
             let json = serde_json::to_string(&ending).unwrap();
             assert_eq!(serde_json::from_str::<Ending>(&json).unwrap(), ending, "{json}");
             assert!(!ending.is_success());
+            assert!(json.contains(&format!(r#""kind":"{}""#, ending.code())), "{json}");
         }
         assert!(Ending::Exited { code: 0 }.is_success());
         let json =

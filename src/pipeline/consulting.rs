@@ -3,6 +3,7 @@
 use super::VerifyError;
 use super::judge::Run;
 use super::settings::Verifier;
+use crate::agent::Silence;
 use crate::claim::{Claim, text};
 use crate::config::VerifierProgram;
 use crate::host::git::EntryKind;
@@ -140,7 +141,7 @@ impl Run<'_> {
             self.recorder.record(Fact::Consulted(record))?;
             let heard = match &consulted.answer {
                 Ok(answer) => self.hear(answer, claim),
-                Err(why) => self.no_answer(why),
+                Err(silence) => self.no_answer(silence),
             };
             self.sealed.answers.push(travels);
             self.recorder.record(Fact::Heard(heard.clone()))?;
@@ -155,14 +156,14 @@ impl Run<'_> {
     }
 
     /// A verifier without an answer; what it touched meanwhile is said first.
-    fn no_answer(&self, why: &str) -> HeardRecord {
+    fn no_answer(&self, silence: &Silence) -> HeardRecord {
         let trespasses = self.recorder.receipts().iter().rev().find_map(|r| match &r.fact {
             Fact::Consulted(consulted) => Some(consulted.trespasses.clone()),
             _ => None,
         });
         match trespasses.filter(|what| !what.is_empty()) {
             Some(what) => HeardRecord::Trespassed { what },
-            None => HeardRecord::NoAnswer { why: why.to_owned() },
+            None => HeardRecord::NoAnswer { code: silence.code.to_owned(), why: silence.why.clone() },
         }
     }
 

@@ -17,3 +17,4 @@ mod runners;
 mod sandbox;
 mod stand;
 mod support;
+mod verdicts;
