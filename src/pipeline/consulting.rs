@@ -109,10 +109,9 @@ impl Run<'_> {
         let mut objections: Option<Vec<String>> = None;
         for round in 1..=2 {
             self.pause()?;
-            self.recorder.begin(&format!(
-                "asking {name}{}",
-                if round == 1 { "" } else { " again: its answer could not be used" }
-            ));
+            self.recorder.begin(&format!("asking {name}{}", if round == 1 { "" } else { " again" }));
+            // Taken anew each time: whatever happened to the last one is reset.
+            let room = Room::take(&self.asked.repo, commit)?;
             let log = self.recorder.folder().join(format!("raw/verifier-{round}.log"));
             let watch = [self.recorder.folder().join("receipts.jsonl")];
             let consulted = consult(&ConsultInput {
