@@ -44,7 +44,7 @@ impl TestRepo {
         for folder in ["repo", "home/.config", "tmp"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        let settings = "[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n\
+        let settings = "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n\
                         [commit]\n\tgpgSign = false\n[protocol \"file\"]\n\tallow = always\n";
         std::fs::write(root.path().join("home/.gitconfig"), settings).unwrap();
         let repo = Self { root, ticks: AtomicU64::new(0) };
