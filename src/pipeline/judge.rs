@@ -9,9 +9,10 @@ use crate::claim::{Claim, Frozen, Sighting, freeze_commit, freeze_worktree};
 use crate::config::SandboxRequirement;
 use crate::floor::{self, Inspection};
 use crate::host::Host;
+use crate::host::digest::digest;
 use crate::host::process::probe_box;
 use crate::receipts::case::{self, Attempt};
-use crate::receipts::ledger::{Ledger, digest};
+use crate::receipts::ledger::Ledger;
 use crate::receipts::{
     BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord,
 };

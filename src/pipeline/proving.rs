@@ -6,7 +6,7 @@ use crate::claim::Claim;
 use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, TestsOutcome};
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use crate::receipts::redact::redact_log;
 use crate::receipts::{CheckReport, Fact, State};
 use crate::task::Task;

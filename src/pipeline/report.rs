@@ -1,9 +1,9 @@
 //! Where the worker's report is read.
 
 use super::{ReportWord, VerifyError, VerifyRequest};
+use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::path::escape;
-use crate::receipts::ledger::digest;
 use crate::receipts::{ReportRecord, ReportedOutcome};
 use crate::worker::{Candidate, Outcome, Report, Source, pick_report};
 use std::fs;
