@@ -70,7 +70,8 @@ fn require_box(settled: &Settled, frozen: &Frozen, host: &Host) -> Result<(), Ve
     if level.enforced { Ok(()) } else { Err(VerifyError::NoSandbox { why: level.sentence() }) }
 }
 
-/// Everything a judgement depends on (RULINGS 4), and the report, which some checks read.
+/// Everything a judgement depends on (RULINGS 4), and what some checks read beside it: the report, and what was seen
+/// around the tree. The same tree on a rewritten history, or beside a file hidden from git, is another case.
 fn cache_key(
     request: &VerifyRequest,
     asked: &Asked,
@@ -78,12 +79,14 @@ fn cache_key(
     reported: &Reported,
     frozen: &Frozen,
 ) -> String {
+    let seen = digest(&serde_json::to_vec(&frozen.sightings).unwrap_or_default());
     let parts = [
         asked.task.as_ref().map_or("", |t| t.task.digest.as_str()),
         asked.base.commit.as_str(),
         frozen.tree.as_str(),
         &settled.digest,
         &reported.record.digest,
+        &seen,
         if request.all_checks { "all" } else { "" },
         env!("CARGO_PKG_VERSION"),
     ];
