@@ -12,6 +12,7 @@ mod house;
 mod process;
 mod prompt;
 mod real_board;
+mod reports;
 mod rooms;
 mod runners;
 mod sandbox;
