@@ -17,7 +17,8 @@ fn header() -> String {
 
 fn blocks(outcome: &str) -> String {
     format!(
-        "````README_DELTA\n[]\n````\n````ADRS\n````\n````BACKLOG_ITEMS\n````\n````OUTCOME\n## Outcome\n\n{outcome}\n````\n"
+        "````README_DELTA\n[]\n````\n````ADRS\n````\n````OUTCOME\n## Outcome\n\n{outcome}\n````\n\
+         ````BACKLOG_ITEMS\n````\n"
     )
 }
 
@@ -56,9 +57,9 @@ fn res_unclosed_fence_is_repaired_only_where_nothing_is_guessed() {
 
     let unclosed = clean().replace("````\nRESULT_END", "RESULT_END");
     let repaired = with(&trial, &unclosed).exits(0);
-    assert!(repaired.check("report-shape").to_string().contains("OUTCOME"), "the repair is told\n{repaired}");
+    assert!(repaired.check("report-shape").to_string().contains("BACKLOG_ITEMS"), "the repair is told\n{repaired}");
 
-    for fence in ["````outcome", "````2ND", "`````OUTCOME", "````OUTCOME and more"] {
+    for fence in ["````notes", "````2ND", "`````NOTES", "````NOTES and more"] {
         let torn = clean().replace("````\nRESULT_END", &format!("{fence}\nmore\nRESULT_END"));
         let outcome = with(&trial, &torn).exits(1);
         refused(&outcome, "truncated");
@@ -67,7 +68,7 @@ fn res_unclosed_fence_is_repaired_only_where_nothing_is_guessed() {
     refused(&with(&trial, &middle).exits(1), "truncated");
     let endless = clean().replace("````\nRESULT_END\n", "");
     refused(&with(&trial, &endless).exits(1), "truncated");
-    let digits = clean().replace("````OUTCOME", "````NOTES_2\nkept\n````\n````OUTCOME");
+    let digits = clean().replace("RESULT_END", "````NOTES_2\nkept\n````\nRESULT_END");
     with(&trial, &digits).exits(0).decides("land", &["verified"]);
 }
 
