@@ -27,7 +27,7 @@ use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestCase, TestsRecord};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The check's public id.
 pub const ID: &str = "tests-run";
@@ -250,7 +250,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     }
     let report = match &command.report {
         ReportWay::Declared(path) => {
-            let path = site.room().path().join(path.to_path_buf());
+            let path = inside(site.room().path(), path)?;
             // Whatever a set-up left there is not this run's report.
             std::fs::remove_file(&path).ok();
             path
@@ -294,11 +294,29 @@ fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> 
         }
         ReportWay::Junit | ReportWay::Declared(_) => {
             let dialect = if command.runner == Runner::NodeTest { Dialect::Node } else { Dialect::Common };
-            match read_report(report) {
+            let found = match &command.report {
+                ReportWay::Declared(path) => inside(room, path),
+                _ => Ok(report.to_owned()),
+            };
+            match found.and_then(|report| read_report(&report)) {
                 Ok(bytes) => junit::read(&bytes, dialect, &room.join(command.root.to_path_buf()).to_string_lossy()),
                 Err(why) => Reading { trouble: vec![why], ..Reading::default() },
             }
         }
+    }
+}
+
+/// The place of a declared report in a room. A link on the way, by the claim or by its tests, would make us remove or
+/// believe a file outside.
+fn inside(room: &Path, path: &RepoPath) -> Result<PathBuf, String> {
+    let full = room.join(path.to_path_buf());
+    let folders = full.ancestors().skip(1).take_while(|folder| *folder != room);
+    let linked = |folder: &&Path| std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink());
+    match folders.filter(linked).last() {
+        Some(link) => {
+            Err(format!("its report {path} lies behind the link {}", escape(link.as_os_str().as_encoded_bytes())))
+        }
+        None => Ok(full),
     }
 }
 

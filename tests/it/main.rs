@@ -5,9 +5,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod board;
+mod cases;
 mod cases_index;
 mod change;
 mod consult;
+mod docs;
 mod house;
 mod injection;
 mod process;
