@@ -49,6 +49,8 @@ impl Run<'_> {
         self.pause()?;
         let test_receipts = self.record_runs(&tests.runs)?;
         self.check(tests.report.clone())?;
+        let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
+        self.check(reported)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);
