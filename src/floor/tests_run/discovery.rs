@@ -305,5 +305,10 @@ mod tests {
         assert!(matches!(ask(&settings, &[], &[("report.xml", "")], &["x"]), Err(PlanError::Report { .. })));
         let Plan::Commands(commands) = ask(&settings, &[], &[], &["x"]).unwrap() else { panic!("none") };
         assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Junit));
+        let formatted = |format: &str| TestSettings { format: Some(format.to_owned()), ..settings.clone() };
+        let Plan::Commands(commands) = ask(&formatted("tap"), &[], &[], &["x"]).unwrap() else { panic!("none") };
+        assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Tap));
+        let refused = ask(&formatted("JUnit"), &[], &[], &["x"]).unwrap_err().to_string();
+        assert!(refused.contains("go-test-json"), "{refused}");
     }
 }
