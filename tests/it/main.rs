@@ -5,16 +5,24 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod bad_input;
 mod cases_index;
 mod change;
 mod consult;
+mod diff;
+mod encoding;
 mod house;
+mod line_endings;
 mod process;
 mod prompt;
 mod real_board;
 mod rooms;
 mod runners;
 mod sandbox;
+mod snapshot;
 mod stand;
+mod submodules;
 mod support;
+mod task_files;
 mod verdicts;
+mod worktree;

@@ -135,6 +135,15 @@ impl TestRepo {
         Self::finish(command, args, vars, input)
     }
 
+    /// Runs the binary in the worktree as a user who owns nothing: for root, permissions mean little.
+    pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Outcome {
+        let mut command = self.command("setpriv", &self.path());
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", BINARY]);
+        let mut outcome = Self::finish(command, args, &[], b"");
+        outcome.line = format!("countersign {}", args.join(" "));
+        outcome
+    }
+
     fn finish(mut command: Command, args: &[&str], vars: &[(&str, &OsStr)], input: &[u8]) -> Outcome {
         let mut child = command
             .args(args)
