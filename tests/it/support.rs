@@ -9,7 +9,6 @@ mod outcome;
 mod repo;
 pub(crate) mod trial;
 
-#[expect(unused_imports, reason = "until the first case needs them")]
 pub(crate) use {
     board::Board,
     fake::FakeVerifier,

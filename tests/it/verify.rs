@@ -5,7 +5,7 @@ use crate::support::trial::{ID, Trial, assert_replays};
 use crate::support::{Board, FakeVerifier, Outcome, TestRepo, assert_invariants, write};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -225,7 +225,6 @@ fn sb_git_exec_configuration_is_never_executed_and_the_bytes_are_shown() {
     let script = |name: &str, then: &str| {
         let path = trial.repo.root().join(format!("evil/{name}"));
         write(Path::new("/"), &path, format!("#!/bin/sh\ntouch {}/{name}\n{then}\n", marks.display()));
-        use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
     };
