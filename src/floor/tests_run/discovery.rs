@@ -147,7 +147,8 @@ fn declared_report(question: &Question<'_>) -> Result<Option<RepoPath>, PlanErro
     }
     let Some(path) = question.settings.report.as_deref() else { return Ok(None) };
     let report = RepoPath::from(path);
-    let tracked = question.base.files.contains(&report) || question.claim.files.contains(&report);
+    // A claim that brings the file is no fault of the settings: the run overwrites it, and that is seen afterwards.
+    let tracked = question.base.files.contains(&report);
     if tracked || !report.is_safe() { Err(PlanError::Report { path: path.to_owned() }) } else { Ok(Some(report)) }
 }
 
