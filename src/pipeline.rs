@@ -259,7 +259,7 @@ pub enum VerifyError {
     #[error("cannot seal the case: {why}; nothing is lost: the receipts are in {ledger}{claim}; make room, or mend what is named, and run it again", ledger = ledger.display())]
     NotSealed {
         /// Why not.
-        why: CaseError,
+        why: Box<CaseError>,
         /// The complete ledger.
         ledger: PathBuf,
         /// ` and the work is <reference>`, or nothing.
@@ -297,7 +297,6 @@ impl VerifyError {
             },
             Self::Internal { .. }
             | Self::Case(CaseError::Ledger(LedgerError::Encoding(_)))
-            | Self::NotSealed { why: CaseError::Ledger(LedgerError::Encoding(_)), .. }
             | Self::Ledger(LedgerError::Encoding(_)) => Fault::Bug,
             Self::Interrupted => Fault::Interrupted,
             Self::ForeignWorktree { .. }

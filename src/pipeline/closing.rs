@@ -53,6 +53,6 @@ impl Run<'_> {
             _ => None,
         });
         let ledger = self.recorder.folder().join("receipts.jsonl");
-        VerifyError::NotSealed { why, ledger, claim: claim.unwrap_or_default() }
+        VerifyError::NotSealed { why: Box::new(why), ledger, claim: claim.unwrap_or_default() }
     }
 }

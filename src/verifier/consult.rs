@@ -47,7 +47,7 @@ pub struct ConsultInput<'a> {
 pub struct Consulted {
     /// For the ledger. Any entry in its `trespasses` voids the answer, whatever it is.
     pub record: ConsultedRecord,
-    /// The answer as it came (not redacted: parse first, mask afterwards), or why there is none.
+    /// The answer as it came (not redacted), or why there is none.
     pub answer: Result<Vec<u8>, Silence>,
     /// The program's output on disk.
     pub log: LogFile,

@@ -212,11 +212,14 @@ fn the_task_comes_from_the_base_from_outside_or_from_standard_input() {
     let outside = trial.repo.root().join("task.md").display().to_string();
     let given = run(&[&outside], "").exits(0);
     assert_eq!(given.json()["task"], key, "the same text is the same case, wherever it comes from");
-    run(&["-"], "# Greet\n\nNo criteria.\n").exits(2).says("no acceptance criteria");
+    let plain = |args: &[&str], input: &str| {
+        trial.repo.run_with(&trial.worktree, &[&["verify"], args].concat(), &[], input.as_bytes())
+    };
+    plain(&["-"], "# Greet\n\nNo criteria.\n").exits(2).says("no acceptance criteria");
 
     // A file that only the claim has is not the task.
     trial.work("docs/task.md", text);
-    let inside = run(&["docs/task.md"], "").exits(2);
+    let inside = plain(&["docs/task.md"], "").exits(2);
     assert!(inside.stderr.contains("countersign verify - <"), "{inside}");
     // One that the base has is read there, whatever the claim made of it.
     let own = Board::two_root(ID).task_path();

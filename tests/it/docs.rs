@@ -47,6 +47,11 @@ fn with_table(text: &str, name: &str, table: &str) -> Option<String> {
     (!tail.contains(&open)).then(|| format!("{head}{open}\n{table}{close}{tail}"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "the opt-in of this test alone")]
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
 #[test]
 fn the_readmes_tables_are_what_the_code_says() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
@@ -56,8 +61,7 @@ fn the_readmes_tables_are_what_the_code_says() {
         with_table(&text, name, table)
             .unwrap_or_else(|| panic!("README.md: no single `<!-- table:{name} -->` … `<!-- /table -->`"))
     });
-    #[expect(clippy::disallowed_methods, reason = "the opt-in of this test alone")]
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if is_update() {
         std::fs::write(&file, &wanted).unwrap();
         return;
     }

@@ -149,7 +149,8 @@ fn declared_report(question: &Question<'_>) -> Result<Option<(RepoPath, Format)>
     let format = Format::named(name).ok_or_else(|| PlanError::Format { format: name.to_owned() })?;
     let Some(path) = question.settings.report.as_deref() else { return Ok(None) };
     let report = RepoPath::from(path);
-    let tracked = question.base.files.contains(&report) || question.claim.files.contains(&report);
+    // A claim that brings the file is no fault of the settings: the run overwrites it, and that is seen afterwards.
+    let tracked = question.base.files.contains(&report);
     if tracked || !report.is_safe() {
         Err(PlanError::Report { path: path.to_owned() })
     } else {
