@@ -392,8 +392,8 @@ fn sized(files: usize) -> (TestRepo, Vec<String>) {
 fn perf_huge_untracked_the_number_of_gits_does_not_grow_with_files() {
     let ((small, few), (large, many)) = (sized(3), sized(3_000));
     assert_eq!(few.len(), many.len(), "{few:#?}\n{many:#?}");
-    // The snapshot's boxed `add` is the one that the list does not hold.
-    assert!(many.len() < 12, "{many:#?}");
+    // The snapshot's boxed `add` and `write-tree` are the two that the list does not hold.
+    assert!(many.len() + 2 <= 12, "{many:#?}");
     let size = |repo: &TestRepo| {
         let objects = repo.git(&["count-objects", "-v"]);
         objects.lines().find_map(|line| line.strip_prefix("count: ")).unwrap().parse::<usize>().unwrap()
