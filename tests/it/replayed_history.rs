@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The example, which cargo builds beside the tests: `target/<profile>/examples/replay`.
+/// The example. `cargo test` builds it beside the tests; with `--test it` it must have been built before.
 fn example() -> PathBuf {
-    let program = Path::new(env!("CARGO_BIN_EXE_countersign"));
-    program.with_file_name("examples").join("replay")
+    let program = Path::new(env!("CARGO_BIN_EXE_countersign")).with_file_name("examples").join("replay");
+    assert!(program.is_file(), "there is no {}: run `cargo build --example replay`", program.display());
+    program
 }
 
 #[test]

@@ -193,26 +193,6 @@ fn a_worker_that_keeps_the_board_moves_its_task_and_writes_its_outcome() {
             ("status against folder", edit("status: done", "status: doing"), Ask, "status: doing"),
             ("removed", Scene::legacy().removed(DOING), Deny, "removed"),
             ("in two folders", Scene::legacy().wrote(DONE, TASK), Deny, "in several folders"),
-            (
-                "in two folders under two names",
-                Scene::legacy().wrote(".agentheim/contexts/shed/done/shed-1-gate.md", TASK),
-                Deny,
-                "in several folders",
-            ),
-            (
-                "finished under another name",
-                Scene::legacy().moved(DOING, ".agentheim/contexts/shed/done/shed-1-gate.md", |t| {
-                    t.replace("status: doing", "status: done")
-                }),
-                Pass,
-                "",
-            ),
-            (
-                "a neighbour whose id begins alike",
-                Scene::legacy().wrote(".agentheim/contexts/shed/done/shed-12-gate.md", TASK),
-                Deny,
-                "another task's file",
-            ),
             ("bounced", back("RESULT: BOUNCED\nTASK_ID: shed-1\nREASON: no door\n"), Pass, ""),
             ("a bounce without a report", back(""), Deny, "Worker note"),
             ("only line endings", Scene::legacy().wrote(DOING, TASK.replace('\n', "\r\n")), Info, "line endings"),
