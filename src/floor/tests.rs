@@ -1,6 +1,7 @@
 //! The checks, each on small trees made by hand: for every denial its honest twin.
 
 mod board;
+mod own_task;
 mod records;
 mod report;
 mod tree;

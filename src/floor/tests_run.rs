@@ -103,7 +103,7 @@ impl TestsOutcome {
 struct Run {
     ending: Ending,
     reading: Reading,
-    /// Tracked paths it changed.
+    /// Tracked paths it changed, those left out that an earlier run in the same room had changed.
     changed: Vec<RepoPath>,
     /// A package folder outside the room that node's module look-up finds.
     leak: Option<PathBuf>,
@@ -189,9 +189,15 @@ fn run_side(
         Err(why) => return commands.iter().map(|_| Err(why.clone())).collect(),
     };
     let mut tested = Vec::new();
+    let mut named: BTreeSet<RepoPath> = BTreeSet::new();
     for (number, command) in commands.iter().enumerate() {
         let unready = readiness.get(&command.root).cloned();
-        tested.push(run_one(&place, number, command, runs).map(|run| Run { unready, ..run }));
+        let run = run_one(&place, number, command, runs).map(|mut run| {
+            // The commands share the room: what an earlier one changed is that one's.
+            run.changed.retain(|path| named.insert(path.clone()));
+            Run { unready, ..run }
+        });
+        tested.push(run);
     }
     tested
 }

@@ -26,6 +26,7 @@ mod line_endings;
 mod process;
 mod prompt;
 mod real_board;
+mod replayed_history;
 mod reports;
 mod rooms;
 mod runners;
