@@ -298,6 +298,7 @@ impl VerifyError {
             Self::Internal { .. }
             | Self::Case(CaseError::Ledger(LedgerError::Encoding(_)))
             | Self::Ledger(LedgerError::Encoding(_)) => Fault::Bug,
+            Self::NotSealed { why, .. } if matches!(**why, CaseError::Ledger(LedgerError::Encoding(_))) => Fault::Bug,
             Self::Interrupted => Fault::Interrupted,
             Self::ForeignWorktree { .. }
             | Self::UserSettings { .. }

@@ -109,6 +109,10 @@ fn snap_large_excluded_from_nothing() {
     assert!(brief.contains(&id[..12]) && brief.contains("file data.bin"), "the content is not shown, but named");
     // It is no text at any size: named with its id, it needs no reading (RULINGS 19).
     changed.is("land");
+
+    // A text of that size cannot be read whole: judged without it, there is no unqualified PASS.
+    stage.write("data.txt", "a line of text\n".repeat((5 << 20) / 15));
+    stage.judge().is("hold").because("data.txt");
 }
 
 /// C009: no commit, no worktree, half a history, no branch.
