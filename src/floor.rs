@@ -70,7 +70,7 @@ pub enum ReportState {
     Read {
         /// The report. Boxed: it is many times larger than its siblings.
         report: Box<Report>,
-        /// What [`crate::worker::examine`] said about it.
+        /// What [`crate::worker::examine()`] said about it.
         problems: Vec<ReportProblem>,
         /// Where it was read.
         source: String,

@@ -11,7 +11,7 @@ use crate::worker::{Generation, Outcome, ProblemCode, Report, ReportProblem};
 pub const ID: &str = "report-shape";
 
 /// Denies a report that cannot be read, that is about another task, or whose own statements exclude each other. What is
-/// merely odd is asked or told; see [`weight`]. No report is no fault (RULINGS 10).
+/// merely odd is asked or told; see `weight`. No report is no fault (RULINGS 10).
 pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     match on.report {
         ReportState::None { why } => CheckReport::not_applicable(ID, why),
