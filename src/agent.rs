@@ -58,19 +58,30 @@ pub struct AgentReply {
     pub log: LogFile,
 }
 
+/// Why a program gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Silence {
+    /// Stable, in kebab case.
+    pub code: &'static str,
+    /// One sentence.
+    pub why: String,
+}
+
 impl AgentReply {
     /// The answer, or why there is none. A perfect answer of a program that failed is no answer.
     ///
     /// # Errors
-    /// One sentence: the program did not end by itself with exit code 0, or it wrote more than is held.
-    pub fn heard(&self) -> Result<&[u8], String> {
+    /// The program did not end by itself with exit code 0, or it wrote more than is held.
+    pub fn heard(&self) -> Result<&[u8], Silence> {
         if !self.ending.is_success() {
             let log = self.log.path.display();
-            return Err(format!("the verifier gave no answer: it {}; its output is in {log}", clause(&self.ending)));
+            let why = format!("the verifier gave no answer: it {}; its output is in {log}", clause(&self.ending));
+            return Err(Silence { code: self.ending.code(), why });
         }
         if self.answer_bytes > self.answer.len() as u64 {
             let total = self.answer_bytes;
-            return Err(format!("the verifier wrote {total} bytes; at most {LARGEST_ANSWER} are an answer"));
+            let why = format!("the verifier wrote {total} bytes; at most {LARGEST_ANSWER} are an answer");
+            return Err(Silence { code: "too-long", why });
         }
         Ok(&self.answer)
     }

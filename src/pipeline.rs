@@ -169,6 +169,11 @@ pub enum VerifyError {
         /// Those that exist.
         known: String,
     },
+    /// A verifier program under the embedded one's name.
+    #[error(
+        "`verifiers:` may not describe one named `mechanical`: that is the embedded verifier; give yours another name"
+    )]
+    ReservedVerifier,
     /// A worktree that belongs to another repository.
     #[error("{folder} is a worktree of another repository ({belongs}): its .git was changed; name the right one with --worktree", folder = folder.display(), belongs = belongs.display())]
     ForeignWorktree {
@@ -268,6 +273,7 @@ impl VerifyError {
             | Self::NoSuchClaim { .. }
             | Self::NothingToJudge { .. }
             | Self::NoSuchVerifier { .. }
+            | Self::ReservedVerifier
             | Self::TestPlan(_)
             | Self::NoSuchCase { .. }
             | Self::Report { .. }

@@ -453,6 +453,8 @@ pub enum HeardRecord {
     },
     /// It gave no answer: it failed, timed out, or could not be started.
     NoAnswer {
+        /// Stable: how its process ended, or what was wrong with what it wrote.
+        code: String,
         /// In words.
         why: String,
     },

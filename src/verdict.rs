@@ -41,7 +41,7 @@ pub fn is_reading(consulted: &ConsultedRecord) -> bool {
 }
 
 fn ended_well(consulted: &ConsultedRecord) -> bool {
-    matches!(consulted.ending, Some(Ending::Exited { code: 0 }))
+    consulted.ending.as_ref().is_some_and(Ending::is_success)
 }
 
 /// What an answer amounts to, given the ledger up to and including the consultation it answers.
@@ -61,7 +61,8 @@ pub fn hear(answer: &[u8], receipts: &[Receipt], file_exists: &dyn Fn(&RepoPath)
         return HeardRecord::Trespassed { what: consulted.trespasses.clone() };
     }
     if !is_embedded(consulted) && !ended_well(consulted) {
-        return HeardRecord::NoAnswer { why: unwell(consulted) };
+        let code = consulted.ending.as_ref().map_or("not-started", Ending::code).to_owned();
+        return HeardRecord::NoAnswer { code, why: unwell(consulted) };
     }
     let verdict = match Expectation::of(receipts) {
         Ok(expectation) => parse_verdict(answer, &expectation.expect()),
@@ -80,10 +81,7 @@ fn unwell(consulted: &ConsultedRecord) -> String {
     let name = disguise::visible(&consulted.verifier);
     match &consulted.ending {
         None => format!("the verifier {name} could not be started"),
-        Some(ending) => {
-            let ending = serde_json::to_string(ending).unwrap_or_else(|_| "unreadable".into());
-            format!("the verifier {name} did not end with exit code 0 ({ending}); what it printed is not a verdict")
-        }
+        Some(ending) => format!("the verifier {name} {}; what it printed is not a verdict", ending.sentence()),
     }
 }
 

@@ -140,7 +140,7 @@ fn print_verdict(outcome: &Outcome, console: &mut Console) {
         Some(HeardRecord::Skip { reason }) => ("SKIP".to_owned(), vec![reason.clone()]),
         Some(HeardRecord::Abstained { reasons }) => ("cannot judge this".to_owned(), reasons.clone()),
         Some(HeardRecord::Unusable { detail, .. }) => ("answered, but unusably".to_owned(), detail.clone()),
-        Some(HeardRecord::NoAnswer { why }) => ("gave no answer".to_owned(), vec![why.clone()]),
+        Some(HeardRecord::NoAnswer { why, .. }) => ("gave no answer".to_owned(), vec![why.clone()]),
         Some(HeardRecord::Trespassed { what }) => {
             ("touched what it was to judge: its verdict is void".to_owned(), what.clone())
         }

@@ -206,9 +206,10 @@ fn run_all(
         Err(why) => return none(format!("there is no room to run it in: {why}")),
     };
     let set_up: &[_] = if let Plan::Commands(commands) = plan { commands } else { &[] };
-    if let Err(why) = set_up_all(&place, &inspection.settings.tests, set_up, runs) {
-        return none(why);
-    }
+    let unready = match set_up_all(&place, &inspection.settings.tests, set_up, runs) {
+        Ok(unready) => unready.into_values().next(),
+        Err(why) => return none(why),
+    };
     let mut disturbed = None;
     let mut seen = Vec::new();
     for command in commands {
@@ -225,6 +226,9 @@ fn run_all(
                 disturbed = Some(why);
             }
             Err(why) => disturbed = Some(format!("the room cannot be compared: {why}")),
+        }
+        if let Some(why) = unready.as_ref().filter(|_| result.holds == Some(false)) {
+            result = Seen { holds: None, words: format!("{}, and before that {why}", result.words), ..result };
         }
         seen.push(result);
     }

@@ -2,6 +2,7 @@
 
 use super::Inspection;
 use super::finding::{ask, info, unreadable};
+use super::reading::{Reading, lines, new_file, old_file, read};
 use crate::claim::{Sighting, SightingKind};
 use crate::host::git::{Change, GitError};
 use crate::host::path::{RepoPath, escape};
@@ -11,13 +12,19 @@ use crate::receipts::{CheckReport, Finding};
 pub const ID: &str = "hiding-places";
 
 /// Asks about index flags that make git look away, files that a rule of the claim's own hides from git though a test
-/// run may load them (C006), and links that lead out of the tree (C113). Excludes, executable configuration and line endings are told.
+/// run may load them (C006), and links that lead out of the tree (C113). Excludes, executable configuration and converted line endings are told.
 ///
 /// Nothing here denies: tests run on the frozen tree, where what hides is absent.
 pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     let mut findings: Vec<Finding> = on.sightings.iter().filter_map(seen).collect();
     for change in on.claim.changed.iter().filter(|c| c.new_mode == "120000") {
         match escaping(on, change) {
+            Ok(found) => findings.extend(found),
+            Err(why) => findings.push(unreadable(&change.path, &why)),
+        }
+    }
+    for change in &on.claim.changed {
+        match converted(on, change) {
             Ok(found) => findings.extend(found),
             Err(why) => findings.push(unreadable(&change.path, &why)),
         }
@@ -62,6 +69,30 @@ fn escaping(on: &Inspection<'_>, change: &Change) -> Result<Option<Finding>, Git
     let observed = format!("a link to `{}`", escape(&target));
     Ok((cut || leads_out(&change.path, &target))
         .then(|| ask(&change.path, "links that stay inside the tree", observed)))
+}
+
+/// A file whose line endings were all turned into the other kind: the diff shows every line, and the real change hides
+/// among them (C143).
+fn converted(on: &Inspection<'_>, change: &Change) -> Result<Option<Finding>, GitError> {
+    let (Some(old), Some(new)) = (old_file(change), new_file(change)) else { return Ok(None) };
+    if old == new {
+        return Ok(None);
+    }
+    let (Reading::Text(old), Reading::Text(new)) = (read(on.repo, old)?, read(on.repo, new)?) else { return Ok(None) };
+    let (Some(was), Some(is)) = (ending(&old), ending(&new)) else { return Ok(None) };
+    if was == is {
+        return Ok(None);
+    }
+    let also = if lines(&old).eq(lines(&new)) { "nothing else changed" } else { "other changes hide among them" };
+    let observed = format!("all line endings went from {was} to {is}; {also}");
+    Ok(Some(info(&change.path, "line endings as the base has them", observed)))
+}
+
+/// The one kind of line ending a text has; none if it has both or none.
+fn ending(text: &[u8]) -> Option<&'static str> {
+    let mut ends = text.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at > 0 && text[at - 1] == b'\r');
+    let first = ends.next()?;
+    ends.all(|windows| windows == first).then_some(if first { "CR LF" } else { "LF" })
 }
 
 fn leads_out(path: &RepoPath, target: &[u8]) -> bool {

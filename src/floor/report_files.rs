@@ -11,7 +11,7 @@ use crate::host::git::Change;
 use crate::host::path::RepoPath;
 use crate::receipts::{CheckReport, Finding};
 use crate::worker::{Listed, Outcome, Place, ProblemCode, Report, ReportProblem, file_list};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 
 /// The check's id.
@@ -39,7 +39,7 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     let mut list = List::read(on, report);
     let mut findings = std::mem::take(&mut list.findings);
     for change in &on.claim.changed {
-        findings.extend(list.missing(on, report, &generated, change));
+        findings.extend(list.missing(on, &generated, change));
     }
     findings.extend(list.surplus(on, report));
     findings.extend(problems.iter().filter_map(counted));
@@ -63,8 +63,10 @@ struct List {
     paths: BTreeSet<RepoPath>,
     /// Pieces of changed names that hold a comma: they are in the list without being files.
     pieces: HashSet<Vec<u8>>,
-    /// Absolute paths that cannot be placed, because nobody knows the worktree they were written in.
-    unplaced: Vec<RepoPath>,
+    /// The ids of new backlog items, from their own field.
+    items: HashSet<String>,
+    /// True if an absolute path cannot be placed, because nobody knows the worktree it was written in.
+    unplaced: bool,
     findings: Vec<Finding>,
 }
 
@@ -72,26 +74,30 @@ impl List {
     fn read(on: &Inspection<'_>, report: &Report) -> Self {
         let top = on.worktree.map(|path| path.as_os_str().as_bytes().to_vec()).or_else(|| shared_top(on, report));
         let listed = file_list(report, top.as_deref().unwrap_or_default());
-        let touched: HashSet<&RepoPath> = on.claim.changed.iter().flat_map(Change::paths).collect();
+        let touched: HashMap<&RepoPath, bool> =
+            on.claim.changed.iter().flat_map(|c| c.paths().map(|path| (path, c.is_gitlink()))).collect();
+        let items = report.field("NEW_BACKLOG_ITEMS").unwrap_or_default().split([',', ' ']).map(str::trim);
         let mut list = Self {
             entries: listed.len(),
             paths: BTreeSet::new(),
             pieces: on.claim.changed.iter().flat_map(|c| pieces(&c.path)).collect(),
-            unplaced: Vec::new(),
+            items: items.filter(|id| !id.is_empty()).map(str::to_owned).collect(),
+            unplaced: false,
             findings: Vec::new(),
         };
-        for entry in listed {
-            list.take(on, &touched, &entry, top.is_some());
+        let mut seen = HashSet::new();
+        for entry in listed.iter().filter(|entry| seen.insert(&entry.raw)) {
+            list.take(&touched, entry, top.is_some());
         }
         list
     }
 
-    fn take(&mut self, on: &Inspection<'_>, touched: &HashSet<&RepoPath>, entry: &Listed, has_top: bool) {
+    fn take(&mut self, touched: &HashMap<&RepoPath, bool>, entry: &Listed, has_top: bool) {
         let place = format!("FILE_LIST: {}", entry.raw);
         match &entry.path {
-            Place::Path(path) if entry.backslash && !touched.contains(path) => {
+            Place::Path(path) if entry.backslash && !touched.contains_key(path) => {
                 let slashed = slashed(path);
-                if touched.contains(&slashed) {
+                if touched.contains_key(&slashed) {
                     let observed = format!("`\\` between parts; taken as {slashed}");
                     self.findings.push(info(place, "`/` between the parts of a path", observed));
                     self.paths.insert(slashed);
@@ -106,7 +112,7 @@ impl List {
                 let expected = "paths relative to the top of the tree, or a known worktree (--worktree)";
                 let observed = "an absolute path, and the worktree that the worker knew is not known here";
                 self.findings.push(unknown(place, expected, observed));
-                self.unplaced.push(entry.raw.clone());
+                self.unplaced = true;
             }
             Place::Outside => {
                 let expected = "files inside the worktree";
@@ -116,7 +122,7 @@ impl List {
                 let trimmed = RepoPath::from_bytes(entry.raw.as_bytes().trim_ascii_end().to_vec());
                 let bare = RepoPath::from_bytes(trimmed.as_bytes().strip_suffix(b"/").unwrap_or_default().to_vec());
                 // A submodule is a folder to the worker and one path to git.
-                if on.claim.changed.iter().any(|c| c.is_gitlink() && c.path == bare) {
+                if touched.get(&bare) == Some(&true) {
                     self.paths.insert(bare);
                 } else {
                     let observed = format!("no file that git could hold ({})", cause(*why));
@@ -127,7 +133,7 @@ impl List {
     }
 
     /// The finding for a changed path that is not listed.
-    fn missing(&self, on: &Inspection<'_>, report: &Report, generated: &Patterns, change: &Change) -> Option<Finding> {
+    fn missing(&self, on: &Inspection<'_>, generated: &Patterns, change: &Change) -> Option<Finding> {
         let path = &change.path;
         if self.paths.contains(path) || is_lockfile(path) || generated.hit(path).is_some() {
             return None;
@@ -136,11 +142,32 @@ impl List {
             let expected = "a name without commas, line ends or outer blanks, which FILE_LIST cannot carry";
             return Some(info(path, expected, "changed; whether it was reported cannot be told"));
         }
-        if is_kept_by_worker(on, report, change) || self.unplaced.iter().any(|raw| ends_in(raw, path).is_some()) {
+        if self.is_kept_by_worker(on, change) {
             return None;
+        }
+        if self.unplaced {
+            let observed = "changed; whether a path that cannot be placed means it is unknown";
+            return Some(unknown(path, "listed in FILE_LIST", observed));
         }
         let observed = format!("changed but not reported{}", bytes_shown(path));
         Some(deny(path, "listed in FILE_LIST, or restored from the base", observed))
+    }
+
+    /// The moved task file, and new backlog items that the report names in their own field.
+    fn is_kept_by_worker(&self, on: &Inspection<'_>, change: &Change) -> bool {
+        if on.keeper() != Some(Bookkeeper::Worker) {
+            return false;
+        }
+        match page(on, &change.path) {
+            Some(Page::OwnTask) => true,
+            Some(Page::OtherTask(_)) => {
+                let name = String::from_utf8_lossy(change.path.file_name());
+                let stem = name.strip_suffix(".md").unwrap_or(&name);
+                let heads = stem.match_indices('-').map(|(at, _)| &stem[..at]);
+                heads.chain([stem]).any(|id| self.items.contains(id))
+            }
+            _ => false,
+        }
     }
 
     /// Findings for listed paths that did not change.
@@ -188,24 +215,6 @@ fn cause(why: crate::worker::files::Unrepresentable) -> &'static str {
 fn carried_names(report: &Report) -> Vec<&str> {
     let blocks = report.blocks.iter();
     blocks.flat_map(|b| b.adrs.files.iter().chain(&b.backlog_items.files)).map(|f| f.file_name.as_str()).collect()
-}
-
-/// The moved task file, and new backlog items that the report names in their own field.
-fn is_kept_by_worker(on: &Inspection<'_>, report: &Report, change: &Change) -> bool {
-    if on.keeper() != Some(Bookkeeper::Worker) {
-        return false;
-    }
-    match page(on, &change.path) {
-        Some(Page::OwnTask) => true,
-        Some(Page::OtherTask(_)) => {
-            let name = String::from_utf8_lossy(change.path.file_name());
-            let items = report.field("NEW_BACKLOG_ITEMS").unwrap_or_default().split([',', ' ']);
-            items.map(str::trim).filter(|id| !id.is_empty()).any(|id| {
-                name.strip_prefix(id).is_some_and(|rest| rest.starts_with('-') || rest == ".md") || name == id
-            })
-        }
-        _ => false,
-    }
 }
 
 /// The pieces that a comma-separated list makes of a name; none if the name survives it.

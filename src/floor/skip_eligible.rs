@@ -72,7 +72,7 @@ fn executable(on: &Inspection<'_>, change: &Change) -> Result<Option<&'static st
 }
 
 /// The sections of a context's README that tell programs what to run.
-fn commands(text: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn commands(text: &[u8]) -> Vec<Vec<u8>> {
     let mut inside = false;
     let mut kept = Vec::new();
     for line in super::reading::lines(text) {

@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::borrow::Cow;
 
 /// Above this many lines a file is not compared line by line.
-const MOST_LINES: usize = 20_000;
+const MOST_LINES: usize = 5_000;
 
 /// What a worker may change in its own task file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,6 +259,32 @@ mod tests {
         assert_eq!(edited[0].place, "t.md:22", "a note of the base is not the worker's");
         let untidy = format!("{BASE}</content>\n</invoke>\n");
         assert!(beyond(&path, untidy.as_bytes(), BASE.as_bytes(), Allowance::Outcome).is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ticks_and_line_ends_never_count_and_a_lost_line_always_does(
+            picked in proptest::collection::vec(proptest::sample::select(vec!["- [ ] a", "  * [ ] b", "## Why", "### x", "t", ""]), 1..20),
+        ) {
+            let path = RepoPath::from("t");
+            let text = format!("# T\n{}\n", picked.join("\n"));
+            for allowance in [Allowance::Nothing, Allowance::Outcome, Allowance::Bounce] {
+                proptest::prop_assert!(beyond(&path, text.as_bytes(), text.as_bytes(), allowance).is_empty());
+            }
+            let ticked = text.replace("[ ]", "[x]").replace('\n', "\r\n");
+            proptest::prop_assert!(beyond(&path, text.as_bytes(), ticked.as_bytes(), Allowance::Outcome).is_empty());
+            let fewer = format!("# T\n{}\n", picked[1..].join("\n"));
+            let found = beyond(&path, text.as_bytes(), fewer.as_bytes(), Allowance::Outcome);
+            proptest::prop_assert_eq!(found.is_empty(), picked[0].is_empty());
+        }
+
+        #[test]
+        fn no_bytes_make_the_comparison_panic(
+            old in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+            new in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        ) {
+            beyond(&"t".into(), &old, &new, Allowance::Outcome);
+        }
     }
 
     #[test]

@@ -26,8 +26,8 @@ use crate::host::ids::CommitId;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestCase, TestsRecord};
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// The check's public id.
 pub const ID: &str = "tests-run";
@@ -128,6 +128,10 @@ struct Run {
     reading: Reading,
     /// Tracked paths it changed.
     changed: Vec<RepoPath>,
+    /// A package folder outside the room that node's module look-up finds.
+    leak: Option<PathBuf>,
+    /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
+    unready: Option<String>,
 }
 
 /// All commands on one side: a run for each, or why there is none.
@@ -203,20 +207,45 @@ fn run_side(
         Ok(place) => place,
         Err(why) => return commands.iter().map(|_| Err(format!("there is no room to test in: {why}"))).collect(),
     };
-    if let Err(why) = set_up_all(&place, &inspection.settings.tests, commands, runs) {
-        return commands.iter().map(|_| Err(why.clone())).collect();
+    let readiness = match set_up_all(&place, &inspection.settings.tests, commands, runs) {
+        Ok(readiness) => readiness,
+        Err(why) => return commands.iter().map(|_| Err(why.clone())).collect(),
+    };
+    let mut tested = Vec::new();
+    for (number, command) in commands.iter().enumerate() {
+        let unready = readiness.get(&command.root).cloned();
+        tested.push(run_one(&place, number, command, runs).map(|run| Run { unready, ..run }));
     }
-    commands.iter().enumerate().map(|(number, command)| run_one(&place, number, command, runs)).collect()
+    tested
 }
 
-/// Prepares a room for these commands.
+/// Roots whose known set-up failed, and how.
+pub(in crate::floor) type Unready = BTreeMap<RepoPath, String>;
+
+/// Prepares a room for these commands. A known set-up is a guess: where it fails the tests may still run, and a green
+/// run is evidence; only a run that is not green is then put down to the set-up.
+///
+/// # Errors
+/// A set-up that the settings ask for fails.
 pub(in crate::floor) fn set_up_all(
     site: &Site<'_>,
     settings: &TestSettings,
     commands: &[TestCommand],
     runs: &mut Vec<Facts>,
-) -> Result<(), String> {
-    setup::steps(settings, commands, site.room().path()).iter().try_for_each(|step| set_up(site, step, runs))
+) -> Result<Unready, String> {
+    let mut unready = Unready::new();
+    for step in setup::steps(settings, commands, site.room().path()) {
+        if unready.contains_key(&step.root) {
+            continue;
+        }
+        match set_up(site, &step, runs) {
+            Err(why) if settings.setup.is_empty() => {
+                unready.insert(step.root, why);
+            }
+            done => done?,
+        }
+    }
+    Ok(unready)
 }
 
 fn set_up(site: &Site<'_>, step: &setup::Step, runs: &mut Vec<Facts>) -> Result<(), String> {
@@ -278,7 +307,9 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     }
     runs.push(facts);
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
-    Ok(Run { ending: ended.ending, reading, changed })
+    let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
+    let leak = site.visible_packages().filter(|_| is_node);
+    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None })
 }
 
 fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {

@@ -158,6 +158,20 @@ impl Ending {
         matches!(self, Self::Exited { code: 0 })
     }
 
+    /// Its stable name, as it is recorded.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exited { .. } => "exited",
+            Self::Signalled { .. } => "signalled",
+            Self::TimedOut { .. } => "timed-out",
+            Self::Idle { .. } => "idle",
+            Self::Flooded { .. } => "flooded",
+            Self::NotStarted { .. } => "not-started",
+            Self::Cancelled => "cancelled",
+            Self::Lost { .. } => "lost",
+        }
+    }
+
     /// One clause for people: what happened, as measured.
     pub fn sentence(&self) -> String {
         match self {
@@ -193,6 +207,29 @@ fn output(last_ago_ms: Option<u64>, lines: u64) -> String {
     match last_ago_ms {
         Some(ago) => format!("last output {} ago, {lines} line{plural}", seconds(ago)),
         None => "no output".to_owned(),
+    }
+}
+
+/// What the box enforces on this machine, shown by a child that does nothing.
+pub fn probe_box(host: &Host) -> sandbox::Level {
+    let Ok(folder) = tempfile::tempdir_in(&host.scratch) else {
+        return sandbox::Level::none(format!("{} cannot be written", host.scratch.display()));
+    };
+    let launch = Launch {
+        argv: vec!["true".into()],
+        cwd: host.scratch.clone(),
+        env: host.env.for_child(),
+        stdin: Vec::new(),
+        log: folder.path().join("probe.log"),
+        capture: 0,
+        limits: Limits::within(Duration::from_secs(20)),
+        profile: sandbox::Profile::checks(Vec::new()),
+    };
+    let ended = run_to_end(host, &launch);
+    if ended.ending.is_success() {
+        ended.level
+    } else {
+        sandbox::Level::none(format!("an empty child {}", ended.ending.sentence()))
     }
 }
 
@@ -232,6 +269,7 @@ mod tests {
             let json = serde_json::to_string(&ending).unwrap();
             assert_eq!(serde_json::from_str::<Ending>(&json).unwrap(), ending, "{json}");
             assert!(!ending.is_success());
+            assert!(json.contains(&format!(r#""kind":"{}""#, ending.code())), "{json}");
         }
         assert!(Ending::Exited { code: 0 }.is_success());
         let json =

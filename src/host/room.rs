@@ -1,6 +1,6 @@
 //! A room: a pooled, disposable, detached checkout of one exact tree.
 //!
-//! Rooms are linked worktrees kept under `<common dir>/countersign/rooms/<n>/tree`, because resetting one is many times
+//! Rooms are linked worktrees in the user's cache folder (see [`pool`]), because resetting one is many times
 //! cheaper than making one (crates-perf.md §1b). A slot is taken by an operating system lock, so a crashed run frees it.
 //! What is tested is what was frozen: files come from git's own checkout (filters, LFS, encodings), never from an
 //! archive, and the room is compared with the tree before it is handed out.
@@ -13,8 +13,10 @@ use super::ids::{CommitId, TreeId};
 use super::path::{RepoPath, escape};
 use super::process::{Launch, Limits, run_to_end};
 use super::sandbox::{Network, Profile};
+use sha2::{Digest, Sha256};
 use slot::Slot;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -229,9 +231,19 @@ impl Room {
     }
 }
 
-/// Where the rooms of a repository are.
+/// Where the rooms of a repository are: in the user's cache folder, under a digest of the shared git directory.
+///
+/// Never inside the repository: node, cargo, pytest and others look for packages and settings in every folder above, and
+/// would find the user's checkout there (ADR 8).
 pub fn pool(repo: &Repo) -> PathBuf {
-    repo.own_dir().join("rooms")
+    let env = &repo.host().env;
+    let set =
+        |name| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    let cache = cache.unwrap_or_else(|| repo.host().scratch.join("countersign-cache"));
+    let key: String =
+        Sha256::digest(repo.common_dir().as_os_str().as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    cache.join("countersign/rooms").join(key)
 }
 
 /// Deletes the files of retired rooms. Removal itself only moves them, so that nobody waits for it.

@@ -3,6 +3,7 @@
 use super::VerifyError;
 use super::judge::Run;
 use super::settings::Verifier;
+use crate::agent::Silence;
 use crate::claim::{Claim, text};
 use crate::config::VerifierProgram;
 use crate::host::git::EntryKind;
@@ -103,16 +104,14 @@ impl Run<'_> {
             let why = "the work was not made a commit, so there is nothing to show".to_owned();
             return self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why })).map(|_| ());
         };
-        let room = Room::take(&self.asked.repo, commit)?;
         let brief = self.brief(claim, token)?;
         self.sealed.brief = Some(brief.text.clone());
         let mut objections: Option<Vec<String>> = None;
         for round in 1..=2 {
             self.pause()?;
-            self.recorder.begin(&format!(
-                "asking {name}{}",
-                if round == 1 { "" } else { " again: its answer could not be used" }
-            ));
+            self.recorder.begin(&format!("asking {name}{}", if round == 1 { "" } else { " again" }));
+            // Taken anew each time: whatever happened to the last one is reset.
+            let room = Room::take(&self.asked.repo, commit)?;
             let log = self.recorder.folder().join(format!("raw/verifier-{round}.log"));
             let watch = [self.recorder.folder().join("receipts.jsonl")];
             let consulted = consult(&ConsultInput {
@@ -134,30 +133,36 @@ impl Run<'_> {
                 self.sealed.logs.insert(format!("verifier-{round}.log"), redact_log(&raw).bytes);
             }
             let mut record = consulted.record;
+            record.resend = round == 2;
+            let disturbed = !record.trespasses.is_empty() && record.level.as_ref().is_some_and(|level| !level.enforced);
             let travels = consulted.answer.as_ref().map(|answer| redact(answer).bytes).unwrap_or_default();
             record.answer_digest = digest(&travels);
             self.recorder.record(Fact::Consulted(record))?;
             let heard = match &consulted.answer {
                 Ok(answer) => self.hear(answer, claim),
-                Err(why) => self.no_answer(why),
+                Err(silence) => self.no_answer(silence),
             };
             self.sealed.answers.push(travels);
             self.recorder.record(Fact::Heard(heard.clone()))?;
-            let HeardRecord::Unusable { detail, .. } = heard else { return Ok(()) };
-            objections = Some(detail);
+            objections = match heard {
+                HeardRecord::Unusable { detail, .. } => Some(detail),
+                // Without a box nobody can say whose hand it was: asked once more in a fresh room (RULINGS 6).
+                HeardRecord::Trespassed { .. } if disturbed => None,
+                _ => return Ok(()),
+            };
         }
         Ok(())
     }
 
     /// A verifier without an answer; what it touched meanwhile is said first.
-    fn no_answer(&self, why: &str) -> HeardRecord {
+    fn no_answer(&self, silence: &Silence) -> HeardRecord {
         let trespasses = self.recorder.receipts().iter().rev().find_map(|r| match &r.fact {
             Fact::Consulted(consulted) => Some(consulted.trespasses.clone()),
             _ => None,
         });
         match trespasses.filter(|what| !what.is_empty()) {
             Some(what) => HeardRecord::Trespassed { what },
-            None => HeardRecord::NoAnswer { why: why.to_owned() },
+            None => HeardRecord::NoAnswer { code: silence.code.to_owned(), why: silence.why.clone() },
         }
     }
 

@@ -6,8 +6,10 @@ use super::report::{Reported, read_report};
 use super::settings::{Settled, settle_settings};
 use super::{Observer, Outcome, VerifyError, VerifyRequest};
 use crate::claim::{Claim, Frozen, Sighting, freeze_commit, freeze_worktree};
+use crate::config::SandboxRequirement;
 use crate::floor::{self, Inspection};
 use crate::host::Host;
+use crate::host::process::probe_box;
 use crate::receipts::case::{self, Attempt};
 use crate::receipts::ledger::{Ledger, digest};
 use crate::receipts::{
@@ -24,6 +26,7 @@ pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) ->
     let reported = read_report(request, &asked.repo, asked.task_id())?;
     watch.began("freezing the work");
     let frozen = freeze(&asked)?;
+    require_box(&settled, &frozen, host)?;
     if frozen.changed.is_empty() && asked.task.is_none() {
         return Err(VerifyError::NothingToJudge { base: asked.base.commit.to_string(), rule: asked.base.rule.clone() });
     }
@@ -54,6 +57,16 @@ fn freeze(asked: &Asked) -> Result<Frozen, VerifyError> {
         Some(commit) => freeze_commit(&asked.repo, &asked.base.commit, commit)?,
         None => freeze_worktree(&asked.repo, &asked.base.commit)?,
     })
+}
+
+/// Where the settings require confinement, a machine that cannot give it ends the run before anything is executed. The
+/// snapshot's git has just shown what the box enforces; for a commit, an empty child shows it.
+fn require_box(settled: &Settled, frozen: &Frozen, host: &Host) -> Result<(), VerifyError> {
+    if settled.settings.sandbox.require != Some(SandboxRequirement::Landlock) {
+        return Ok(());
+    }
+    let level = frozen.level.clone().unwrap_or_else(|| probe_box(host));
+    if level.enforced { Ok(()) } else { Err(VerifyError::NoSandbox { why: level.sentence() }) }
 }
 
 /// Everything a judgement depends on (RULINGS 4), and the report, which some checks read.

@@ -39,6 +39,9 @@ impl Verifier {
 
 fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
     let name = settings.verifier.as_deref().unwrap_or(EMBEDDED);
+    if settings.verifiers.contains_key(EMBEDDED) {
+        return Err(VerifyError::ReservedVerifier);
+    }
     if name == EMBEDDED {
         return Ok(Verifier::Mechanical);
     }

@@ -263,7 +263,7 @@ fn by_verdict(grounds: &Grounds<'_>) -> Decision {
         Some(HeardRecord::Unusable { codes, detail }) => {
             hold("unusable-answer", format!("{}: {}", listed(codes), listed(detail)))
         }
-        Some(HeardRecord::NoAnswer { why }) => hold("no-answer", visible(why)),
+        Some(HeardRecord::NoAnswer { code, why }) => hold("no-answer", visible(&format!("{code}: {why}"))),
         Some(HeardRecord::Trespassed { what }) => {
             hold("verdict-void", format!("the verifier touched {}", listed(what)))
         }

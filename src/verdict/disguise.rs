@@ -19,6 +19,15 @@ pub fn excerpt(text: &str) -> String {
     cut
 }
 
+/// As [`excerpt`], with every look-alike and every combining mark spelled `<U+0410>`: a reader must see what a verdict
+/// line really says.
+pub fn spelled(text: &str) -> String {
+    let spell = |c: char| {
+        if latin(c) == c && !is_mark(c) { c.to_string() } else { format!("<U+{:04X}>", u32::from(c)) }
+    };
+    excerpt(text).chars().map(spell).collect()
+}
+
 /// True if the text holds characters that hide or reorder text; a tab is a blank.
 pub fn deceives(text: &str) -> bool {
     text.chars().any(|c| c != '\t' && is_deceptive(c))
@@ -57,6 +66,9 @@ fn is_mark(c: char) -> bool {
 
 /// The Latin letter or ASCII sign that a character is commonly mistaken for.
 fn latin(c: char) -> char {
+    if c.is_ascii() {
+        return c;
+    }
     let code = u32::from(c);
     match code {
         0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),
@@ -119,6 +131,7 @@ mod tests {
     #[test]
     fn an_excerpt_is_visible_and_short() {
         assert_eq!(excerpt("PASS\u{202e}"), "PASS\\xe2\\x80\\xae");
+        assert_eq!(spelled("VERDICT\u{ff1a} P\u{410}SS\u{301} \u{fc}"), "VERDICT<U+FF1A> P<U+0410>SS<U+0301> \u{fc}");
         assert!(excerpt(&"a".repeat(10_000)).chars().count() <= EXCERPT + 1);
     }
 }

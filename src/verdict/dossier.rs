@@ -5,7 +5,6 @@ use super::examine::{Objection, cross_examine};
 use super::parse::Verdict;
 use super::{is_embedded, is_reading};
 use crate::claim::Claim;
-use crate::host::process::Ending;
 use crate::receipts::{
     BaseRecord, CheckReport, ConsultedRecord, FORMAT, Fact, HeardRecord, Opened, Purpose, Receipt, ReportRecord,
     SettingsRecord, State, TaskRecord,
@@ -121,7 +120,7 @@ struct Parts {
     checks: Vec<CheckReport>,
     token: Option<String>,
     consulted: Option<ConsultedRecord>,
-    /// How many consultations still wait for their answer: none or one.
+    /// True while a consultation waits for its answer.
     waiting: bool,
     heard: Option<HeardRecord>,
     decided: bool,
@@ -156,9 +155,19 @@ impl Parts {
 
     /// A verifier is asked once more only after an answer that could not be used: nobody shops for a verdict.
     fn consult(&mut self, consulted: &ConsultedRecord) -> Result<(), DossierError> {
-        let again = matches!(self.heard, Some(HeardRecord::Unusable { .. } | HeardRecord::NoAnswer { .. }));
+        // Without a box nobody can say whose hand it was: such a disturbance is retried once (RULINGS 6).
+        let unboxed = |before: &ConsultedRecord| before.level.as_ref().is_some_and(|level| !level.enforced);
+        let disturbed = self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty() && unboxed(before));
+        let again = match &self.heard {
+            Some(HeardRecord::Unusable { .. } | HeardRecord::NoAnswer { .. }) => true,
+            Some(HeardRecord::Trespassed { .. }) => disturbed,
+            _ => false,
+        };
         if self.waiting || (self.heard.is_some() && !again) {
             return Err(DossierError::Contradiction("a verifier was asked again after a usable answer"));
+        }
+        if self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty()) && !disturbed {
+            return Err(DossierError::Contradiction("a verifier that touched something was asked again"));
         }
         if consulted.resend != self.consulted.is_some() || self.consulted.as_ref().is_some_and(|before| before.resend) {
             return Err(DossierError::Contradiction("a verifier was asked more often than twice"));
@@ -203,9 +212,7 @@ fn numbered(receipts: &[Receipt]) -> Result<(), DossierError> {
 fn tests_green(claim: &Claim, receipts: &[Receipt]) -> bool {
     receipts.iter().any(|receipt| match &receipt.fact {
         Fact::Command(command) => {
-            command.purpose == Purpose::Tests
-                && command.tree == claim.tree
-                && matches!(command.ending, Ending::Exited { code: 0 })
+            command.purpose == Purpose::Tests && command.tree == claim.tree && command.ending.is_success()
         }
         _ => false,
     })

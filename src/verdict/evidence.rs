@@ -17,6 +17,9 @@ use std::fmt;
 /// The words of a criterion that only the builder's eye can judge.
 pub const EYE_CHECK: &str = "builder eye-check pending";
 
+/// The most places where a line is tried to be cut, and the most citations it may hold.
+const MOST_PARTS: usize = 64;
+
 const COVERED_BY: &str = "covered by";
 
 /// One thing that a verifier cites.
@@ -74,7 +77,11 @@ impl Cover {
         if text == EYE_CHECK {
             return Some(Self::EyeCheck);
         }
-        split(text).into_iter().map(Citation::read).collect::<Option<Vec<_>>>().map(Self::Cited)
+        let parts = split(text);
+        if parts.len() > MOST_PARTS {
+            return None;
+        }
+        parts.into_iter().map(Citation::read).collect::<Option<Vec<_>>>().map(Self::Cited)
     }
 }
 
@@ -117,6 +124,9 @@ impl Evidence {
             Complaint::new("evidence-unreadable", format!("evidence line `{}`: {form}", excerpt(line)))
         };
         let splits = separators(line);
+        if splits.len() > MOST_PARTS {
+            return Err(unreadable());
+        }
         let (numbered, body_at) = number(line).map_or((None, 0), |(n, at)| (Some(n), at));
         let named = numbered.map(|n| find(n, line, criteria)).transpose()?;
         let candidates: Vec<(&str, &str)> = splits
@@ -263,6 +273,15 @@ mod tests {
             ("C1 limits are kept — covered by test:a\u{200b}b", "deceptive-character"),
         ] {
             assert_eq!(read(line), Err(code), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_endless_parts_is_refused() {
+        let cuts = format!("C1 x{}", " — covered by test:a".repeat(MOST_PARTS + 1));
+        let list = format!("C1 — covered by test:a{}", ", test:a".repeat(MOST_PARTS));
+        for line in [cuts, list] {
+            assert_eq!(read(&line), Err("evidence-unreadable"));
         }
     }
 

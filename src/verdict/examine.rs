@@ -10,7 +10,6 @@ use super::{is_embedded, is_reading};
 use crate::claim::Claim;
 use crate::host::git::ChangeKind;
 use crate::host::path::{RepoPath, escape};
-use crate::host::process::Ending;
 use crate::receipts::{
     CaseResult, CommandRecord, ConsultedRecord, Fact, ProofRecord, Purpose, Receipt, TaskRecord, TestCase, TestsRecord,
 };
@@ -100,12 +99,11 @@ impl<'a> Witness<'a> {
         let mut objections = Vec::new();
         for criterion in &self.task.criteria {
             let mut lines = evidence.iter().filter(|line| line.criterion == criterion.number);
-            match (lines.next(), lines.next()) {
-                (Some(line), None) => self.criterion(criterion, line, &mut objections),
-                _ => {
-                    let what = format!("C{} does not have exactly one evidence line", criterion.number);
-                    objections.push(Objection::new("evidence-missing", what));
-                }
+            if let (Some(line), None) = (lines.next(), lines.next()) {
+                self.criterion(criterion, line, &mut objections);
+            } else {
+                let what = format!("C{} does not have exactly one evidence line", criterion.number);
+                objections.push(Objection::new("evidence-missing", what));
             }
         }
         if evidence.len() > self.task.criteria.len() {
@@ -142,10 +140,23 @@ impl<'a> Witness<'a> {
 
     fn citation(&self, citation: &Citation) -> Option<(&'static str, String)> {
         match citation {
+            _ if self.proved(citation) => None,
             Citation::Test(name) => self.test(name),
             Citation::File(path) => self.file(path),
             Citation::Run(command) => self.run(command),
         }
+    }
+
+    /// True if what is cited is the proof of a criterion, and its receipts hold.
+    fn proved(&self, citation: &Citation) -> bool {
+        let same = |proof: &Proof| match (proof, citation) {
+            (Proof::Test { name }, Citation::Test(cited)) => name == cited,
+            (Proof::File { path, .. }, Citation::File(cited)) => path.to_string() == *cited,
+            (Proof::Run { command }, Citation::Run(cited)) => command == cited,
+            _ => false,
+        };
+        let mut records = self.proofs.iter().filter(|record| same(&record.proof)).peekable();
+        records.peek().is_some() && records.all(|record| record.on_claim == Some(true))
     }
 
     fn test(&self, name: &str) -> Option<(&'static str, String)> {
@@ -156,10 +167,8 @@ impl<'a> Witness<'a> {
                 return Some(("test-not-passed", format!("test `{shown}` ended as {result:?}, not as Passed")));
             }
             Match::Several(n) => {
-                return Some((
-                    "test-ambiguous",
-                    format!("`{shown}` is the name of {n} executed tests; name one fully"),
-                ));
+                let what = format!("`{shown}` is the name of {n} tests, not all of which passed; name one fully");
+                return Some(("test-ambiguous", what));
             }
             Match::None => {
                 return Some((
@@ -211,10 +220,7 @@ impl<'a> Witness<'a> {
         if gone {
             return Some(false);
         }
-        let proved = self.proofs.iter().any(|record| {
-            record.on_claim == Some(true) && matches!(&record.proof, Proof::File { path: known, .. } if known == path)
-        });
-        (proved || self.consulted.opened.contains(path)).then_some(true)
+        self.consulted.opened.contains(path).then_some(true)
     }
 
     fn run(&self, line: &str) -> Option<(&'static str, String)> {
@@ -228,7 +234,7 @@ impl<'a> Witness<'a> {
         if runs.peek().is_none() {
             return Some(("run-not-run", format!("we did not run `{shown}` on the claim's tree")));
         }
-        let red = runs.any(|command| !matches!(command.ending, Ending::Exited { code: 0 }));
+        let red = runs.any(|command| !command.ending.is_success());
         red.then(|| ("run-failed", format!("`{shown}` did not exit with 0 on the claim's tree")))
     }
 

@@ -5,7 +5,7 @@ use crate::host::git::{Change, ChangeKind};
 use crate::host::ids::{BlobId, CommitId, TreeId};
 use crate::host::path::RepoPath;
 use crate::host::process::Ending;
-use crate::host::sandbox::Level;
+use crate::host::sandbox::{Level, Network};
 use crate::receipts::{
     BaseRecord, CaseResult, CheckReport, CommandRecord, ConsultedRecord, FORMAT, Fact, HeardRecord, Opened, Origin,
     ProofRecord, Purpose, Receipt, SettingsRecord, State, TaskRecord, TestCase, TestsRecord,
@@ -32,7 +32,7 @@ pub(crate) fn judged(number: u32, text: &str) -> Criterion {
 }
 
 pub(crate) fn proof() -> Proof {
-    Proof::Test { name: "limits::rejects_zero".into() }
+    Proof::Test { name: "rejects_zero".into() }
 }
 
 /// A judged, a checkable and a human-eye criterion.
@@ -131,7 +131,14 @@ pub(crate) fn command(purpose: Purpose, line: &str, code: i32) -> CommandRecord 
 }
 
 fn level() -> Level {
-    serde_json::from_str(r#"{"landlock-abi":null}"#).unwrap()
+    Level {
+        landlock_abi: None,
+        enforced: false,
+        no_new_privs: true,
+        seccomp: true,
+        network: Network::Loopback,
+        why: vec![],
+    }
 }
 
 pub(crate) fn case(name: &str, result: CaseResult) -> TestCase {
@@ -181,6 +188,8 @@ pub(crate) fn honest() -> Vec<Fact> {
         case("verdict_fail_path", CaseResult::Passed),
         case("a::same", CaseResult::Passed),
         case("b::same", CaseResult::Passed),
+        case("a::mixed", CaseResult::Passed),
+        case("b::mixed", CaseResult::Failed),
     ];
     vec![
         opened(),

@@ -4,7 +4,8 @@
 //! the file) and the name; between suites `::`, `.`, `/`, `\`, `#` and ` > ` are the same sign and a source file's
 //! extension does not count, so that `tests/test_a.py::T::test_x` and `tests.test_a.T.test_x` are one test. The name
 //! itself may hold any sign and is cut only at `::` and ` > `. All parameters of a test (`test_x[1]`, `test_x[2]`)
-//! answer to its bare name, and then the worst result counts.
+//! answer to its bare name, and then the worst result counts. A name that several different tests share is good only
+//! where all of them passed: whichever was meant did.
 
 use crate::receipts::{CaseResult, TestCase};
 use std::collections::BTreeSet;
@@ -14,9 +15,9 @@ use std::collections::BTreeSet;
 pub enum Match {
     /// No executed test has that name.
     None,
-    /// One test (all its parameters, all its runs), with its worst result.
+    /// One test (all its parameters, all its runs), with its worst result; or several that all passed.
     One(CaseResult),
-    /// Several different tests, as many as this.
+    /// Several different tests that did not all pass, as many as this.
     Several(usize),
 }
 
@@ -26,8 +27,8 @@ pub fn look_up<'a>(cited: &str, cases: impl Iterator<Item = &'a TestCase> + Clon
     let hits = if full.is_empty() { cases.filter(|case| is_suffix(cited, case)).collect() } else { full };
     let distinct: BTreeSet<_> = hits.iter().map(|case| (&case.suite, &case.file, bare(cited, &case.name))).collect();
     match (distinct.len(), hits.iter().map(|case| case.result).max()) {
-        (1, Some(worst)) => Match::One(worst),
         (0, _) | (_, None) => Match::None,
+        (1, Some(worst)) | (_, Some(worst @ CaseResult::Passed)) => Match::One(worst),
         (several, _) => Match::Several(several),
     }
 }
@@ -103,6 +104,8 @@ mod tests {
             case("sums", "adds 1.5 to x", Passed),
             case("one", "same", Passed),
             case("two", "same", Passed),
+            case("one", "mixed", Passed),
+            case("two", "mixed", Skipped),
             case("", "twice", Passed),
             case("", "twice", Skipped),
         ];
@@ -121,7 +124,9 @@ mod tests {
             ("adds 1.5 to x", Match::One(Passed)),
             ("sums > adds 1.5 to x", Match::One(Passed)),
             ("5 to x", Match::None),
-            ("same", Match::Several(2)),
+            ("same", Match::One(Passed)),
+            ("mixed", Match::Several(2)),
+            ("one::mixed", Match::One(Passed)),
             ("two::same", Match::One(Passed)),
             ("twice", Match::One(Skipped)),
             ("test/sum.test.js > subtracts", Match::One(Passed)),

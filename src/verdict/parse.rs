@@ -24,7 +24,7 @@
 //!   even if it quotes a verdict. Sections stand in any order, each once.
 //! - **SKIP** needs its reason.
 
-use super::disguise::{excerpt, resembles_verdict, visible};
+use super::disguise::{excerpt, resembles_verdict, spelled, visible};
 use super::evidence::Evidence;
 use crate::receipts::{HeardRecord, Hint, Remedy};
 use crate::task::Criterion;
@@ -162,7 +162,7 @@ pub fn parse_verdict(answer: &[u8], expect: &Expect<'_>) -> Result<Verdict, Unus
         "FAIL" => fail(body),
         "SKIP" => skip(body),
         other => {
-            let what = format!("`VERDICT: {}` is neither PASS, FAIL nor SKIP, exactly", excerpt(other));
+            let what = format!("`VERDICT: {}` is neither PASS, FAIL nor SKIP, exactly", spelled(other));
             Err(Unusable::of("verdict-value", what))
         }
     }
@@ -197,7 +197,7 @@ fn sole_block(lines: &[&str], expect: &Expect<'_>) -> Result<usize, Unusable> {
     };
     let prose = &lines[..start];
     if let Some(line) = prose.iter().find(|line| resembles_verdict(line)) {
-        let what = format!("`{}` before the block could be taken for a verdict", excerpt(line));
+        let what = format!("`{}` before the block could be taken for a verdict", spelled(line));
         return Err(Unusable::of("stray-verdict-line", what));
     }
     let echoes = |line: &&&str| label(line).is_some() || (!expect.token.is_empty() && line.contains(expect.token));
@@ -211,7 +211,7 @@ fn sole_block(lines: &[&str], expect: &Expect<'_>) -> Result<usize, Unusable> {
 fn no_block(lines: &[&str]) -> Unusable {
     match lines.iter().find(|line| resembles_verdict(line)) {
         Some(line) => {
-            let what = format!("`{}` is not the verdict line: expected `VERDICT: PASS`, exactly", excerpt(line));
+            let what = format!("`{}` is not the verdict line: expected `VERDICT: PASS`, exactly", spelled(line));
             Unusable::of("malformed-verdict-line", what)
         }
         None => Unusable::of("no-verdict", "the answer holds no line that begins with `VERDICT:`"),
@@ -244,7 +244,7 @@ fn header<'l, 'a>(block: &'l [&'a str], expect: &Expect<'_>) -> Result<&'l [&'a 
 const FIELDS: [&str; 7] = ["TASK_ID", "TOKEN", "EVIDENCE", "REASONS", "REASON", "SUGGESTED_FIX", "ITERATION_HINT"];
 
 /// A line that is a field: its name and its trimmed value.
-fn label<'a>(line: &'a str) -> Option<(&'static str, &'a str)> {
+fn label(line: &str) -> Option<(&'static str, &str)> {
     let (name, value) = line.split_once(':')?;
     FIELDS.iter().find(|field| **field == name).map(|field| (*field, trim(value)))
 }
@@ -260,7 +260,14 @@ fn pass(body: &[&str], criteria: &[Criterion]) -> Result<Verdict, Unusable> {
     }
     let mut complaints = Vec::new();
     let mut found: BTreeMap<u32, Vec<Evidence>> = BTreeMap::new();
-    for line in lines {
+    // Each line is compared with each criterion: an answer must not choose how often.
+    let most = 2 * criteria.len() + MOST_COMPLAINTS;
+    for (count, line) in lines.enumerate() {
+        if count == most {
+            let what = format!("there are more than {most} lines for {} criteria", criteria.len());
+            complaints.push(Complaint::new("evidence-twice", what));
+            break;
+        }
         let Some(bullet) = line.strip_prefix("- ") else {
             let what = format!("`{}` is not an evidence line; nothing else may follow `EVIDENCE:`", excerpt(line));
             complaints.push(Complaint::new("text-after-block", what));
@@ -308,15 +315,14 @@ fn sections<'a>(body: &[&'a str], allowed: &[&str]) -> Result<BTreeMap<&'static 
         }
         let quoted = [" ", "\t", "- ", "* ", "> "].iter().any(|sign| line.starts_with(sign));
         if !quoted && resembles_verdict(line) {
-            let what = format!("`{}` inside the block could be taken for a second verdict", excerpt(line));
+            let what = format!("`{}` inside the block could be taken for a second verdict", spelled(line));
             return Err(Unusable::of("stray-verdict-line", what));
         }
-        match current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
-            Some(lines) => lines.push(line),
-            None => {
-                let what = format!("`{}` belongs to no field of the block", excerpt(line));
-                return Err(Unusable::of("text-after-block", what));
-            }
+        if let Some(lines) = current.filter(|name| *name != "ITERATION_HINT").and_then(|name| sections.get_mut(name)) {
+            lines.push(line);
+        } else {
+            let what = format!("`{}` belongs to no field of the block", excerpt(line));
+            return Err(Unusable::of("text-after-block", what));
         }
     }
     Ok(sections)

@@ -3,7 +3,7 @@
 use super::brief::Brief;
 use super::fence::Fence;
 use super::watch::{Watch, Watched};
-use crate::agent::{AgentReply, Question, ask_command};
+use crate::agent::{AgentReply, Question, Silence, ask_command};
 use crate::config::{LimitSettings, SandboxRequirement, VerifierProgram};
 use crate::host::git::{GitError, Repo};
 use crate::host::process::LogFile;
@@ -48,7 +48,7 @@ pub struct Consulted {
     /// For the ledger. Any entry in its `trespasses` voids the answer, whatever it is.
     pub record: ConsultedRecord,
     /// The answer as it came (not redacted: parse first, mask afterwards), or why there is none.
-    pub answer: Result<Vec<u8>, String>,
+    pub answer: Result<Vec<u8>, Silence>,
     /// The program's output on disk.
     pub log: LogFile,
 }
@@ -94,15 +94,24 @@ fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8]) -> Question<'a> {
     }
 }
 
-fn heard(input: &ConsultInput<'_>, reply: &AgentReply) -> Result<Vec<u8>, String> {
+fn heard(input: &ConsultInput<'_>, reply: &AgentReply) -> Result<Vec<u8>, Silence> {
     let answer = reply.heard()?;
     if input.sandbox == Some(SandboxRequirement::Landlock) && !reply.level.enforced {
         let level = reply.level.sentence();
-        return Err(format!(
-            "the settings require a sandbox (sandbox.require: landlock), but it was not closed: {level}"
-        ));
+        let why = format!("the settings require a sandbox (sandbox.require: landlock), but it was not closed: {level}");
+        return Err(Silence { code: "box-open", why });
+    }
+    if answer.is_empty() && holds_a_verdict(reply.log.path.as_path()) {
+        let why = "the verifier wrote its verdict to standard error; its answer belongs on standard output";
+        return Err(Silence { code: "only-on-stderr", why: why.to_owned() });
     }
     Ok(answer.to_vec())
+}
+
+/// Asking again would not help a program that answers on the wrong output.
+fn holds_a_verdict(log: &Path) -> bool {
+    let text = std::fs::read(log).unwrap_or_default();
+    text.split(|b| *b == b'\n').any(|line| line.starts_with(b"VERDICT:"))
 }
 
 /// The brief, and for a resend what was wrong with the last answer. Objections can quote that answer: they are data.

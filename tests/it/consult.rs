@@ -111,13 +111,13 @@ fn a_verifier_reads_the_brief_and_the_room_and_has_a_home_of_its_own() {
 fn a_perfect_block_of_a_program_that_fails_is_no_answer() {
     let court = Court::new();
     let failed = court.shell(&format!("{BLOCK}; exit 3"));
-    assert!(failed.answer.as_ref().unwrap_err().contains("exited with code 3"), "{:?}", failed.answer);
+    assert!(failed.answer.as_ref().unwrap_err().why.contains("exited with code 3"), "{:?}", failed.answer);
     let killed = court.shell(&format!("{BLOCK}; kill -SEGV $$"));
-    assert!(killed.answer.unwrap_err().contains("SIGSEGV"));
+    assert!(killed.answer.unwrap_err().why.contains("SIGSEGV"));
     let missing = court.ask(&["no-such-judge"], None, None);
-    assert!(missing.answer.unwrap_err().contains("no-such-judge"));
+    assert!(missing.answer.unwrap_err().why.contains("no-such-judge"));
     let own = court.ask(&["sh", "a.txt"], None, None);
-    assert!(own.answer.unwrap_err().contains("a file of the claim"));
+    assert!(own.answer.unwrap_err().why.contains("a file of the claim"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_answer_that_is_too_long_is_named_and_not_cut_silently() {
     let two = court.shell("head -c 2000000 /dev/zero | tr '\\0' 'x'");
     assert_eq!(two.answer.unwrap().len(), 2_000_000);
     let five = court.shell("head -c 5000000 /dev/zero | tr '\\0' 'x'");
-    assert!(five.answer.unwrap_err().contains("wrote 5000000 bytes"));
+    assert!(five.answer.unwrap_err().why.contains("wrote 5000000 bytes"));
 }
 
 #[test]

@@ -60,9 +60,9 @@ fn the_frontmatter_is_that_of_an_agent_that_can_only_read() {
 
 /// A ledger with two criteria that carry these texts, and what was found out about their proofs.
 fn ledger(text: &str, holds: bool) -> (Vec<Criterion>, Vec<Receipt>) {
-    let test = Proof::Test { name: "limits::zero, and more".to_owned() };
+    let named = Proof::Test { name: "limits::zero, and more".to_owned() };
     let run = Proof::Run { command: "grep -q 'a, b' docs/limits.md".to_owned() };
-    let checkable = Kind::Checkable(vec![test.clone(), run.clone()]);
+    let checkable = Kind::Checkable(vec![named.clone(), run.clone()]);
     let criteria = vec![
         Criterion { number: 1, text: text.to_owned(), kind: checkable },
         Criterion { number: 2, text: text.to_owned(), kind: Kind::HumanEye },
@@ -75,12 +75,12 @@ fn ledger(text: &str, holds: bool) -> (Vec<Criterion>, Vec<Receipt>) {
         digest: String::new(),
         criteria: criteria.clone(),
     };
-    let proof = |proof, on_claim| {
+    let found = |proof, on_claim| {
         let observed = "it was looked at".to_owned();
         let (on_claim, on_base) = (Some(on_claim), Some(false));
         Fact::Proof(ProofRecord { criterion: 1, proof, on_claim, on_base, observed, receipts: Vec::new() })
     };
-    let facts = [Fact::Task(task), proof(test, true), proof(run, holds)];
+    let facts = [Fact::Task(task), found(named, true), found(run, holds)];
     (criteria, (1..).zip(facts).map(|(id, fact)| Receipt { id, fact }).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
-use countersign::host::room::{Room, RoomError, pool};
+use countersign::host::room::{MOST_ROOMS, Room, RoomError, pool};
 use countersign::host::{Host, cancel::Cancel, clock::Clock, env::Env};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -67,6 +67,7 @@ impl Ground {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the plain git that the rooms are compared with")]
 fn git(folder: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(folder).args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
     let output = output.unwrap();
@@ -75,6 +76,7 @@ fn git(folder: &Path, args: &[&str]) -> String {
 }
 
 /// The room's files, hashed into a tree by an index of its own: nothing of the room's bookkeeping is believed.
+#[expect(clippy::disallowed_methods, reason = "the plain git that the rooms are compared with")]
 fn tree_of_files(ground: &Ground, room: &Room) -> String {
     let index = ground.folder.path().join("other-index");
     std::fs::remove_file(&index).ok();
@@ -230,6 +232,27 @@ fn rooms_taken_together_are_different_ones() {
     for room in &rooms {
         assert_equal(&ground, room);
     }
+}
+
+#[test]
+fn the_pool_is_bounded() {
+    let ground = Ground::new();
+    let commit = ground.commit();
+    let repo = ground.repo();
+    let locks: Vec<std::fs::File> = (1..=MOST_ROOMS)
+        .map(|number| {
+            let folder = pool(&repo).join(number.to_string());
+            std::fs::create_dir_all(&folder).unwrap();
+            let lock = std::fs::File::create(folder.join("lock")).unwrap();
+            lock.try_lock().unwrap();
+            lock
+        })
+        .collect();
+    let refused = Room::take(&repo, &commit).unwrap_err();
+    assert!(matches!(refused, RoomError::Full { .. }), "{refused}");
+    locks[6].unlock().unwrap();
+    let room = Room::take(&repo, &commit).unwrap();
+    assert!(room.path().ends_with("7/tree"), "{:?}", room.path());
 }
 
 #[test]

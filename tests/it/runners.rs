@@ -4,15 +4,34 @@ use crate::rooms::Ground;
 use countersign::claim::Claim;
 use countersign::config::Settings;
 use countersign::floor::criteria::{self, CriteriaOutcome};
+use countersign::floor::tests_run::has_pipefail;
 use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Side, TestsOutcome};
-use countersign::floor::{Inspection, tests_run::has_pipefail};
+use countersign::floor::{Inspection, ReportState};
+use countersign::host::env::Env;
+use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
 use countersign::host::path::RepoPath;
-use countersign::receipts::{CaseResult, State};
+use countersign::receipts::{CaseResult, Purpose, State};
 use countersign::task::{Criterion, Kind, Proof};
 use std::process::Command;
 
 type Files<'a> = &'a [(&'a str, &'a str)];
+
+static NO_REPORT: ReportState = ReportState::None { why: String::new() };
+
+fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a Claim) -> Inspection<'a> {
+    Inspection {
+        repo,
+        settings,
+        claim,
+        sightings: &[],
+        worktree: None,
+        task: None,
+        task_path: None,
+        layout: None,
+        report: &NO_REPORT,
+    }
+}
 
 /// Both sides of one change, tested.
 struct Tried {
@@ -46,17 +65,7 @@ fn try_with(settings: Settings, base: Files<'_>, claim: Files<'_>, baseline: Bas
     let (first, second) = sides(&ground, base, claim);
     let claim = claim_of(&ground, first, second);
     let repo = ground.repo();
-    let inspection = Inspection {
-        repo: &repo,
-        settings: &settings,
-        claim: &claim,
-        sightings: &[],
-        worktree: None,
-        task: None,
-        task_path: None,
-        layout: None,
-        report: &countersign::floor::ReportState::None { why: String::new() },
-    };
+    let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline);
     for facts in &outcome.runs {
@@ -99,17 +108,7 @@ impl Tried {
 
     fn prove(&self, proofs: &[Proof]) -> CriteriaOutcome {
         let repo = self.ground.repo();
-        let inspection = Inspection {
-            repo: &repo,
-            settings: &self.settings,
-            claim: &self.claim,
-            sightings: &[],
-            worktree: None,
-            task: None,
-            task_path: None,
-            layout: None,
-            report: &countersign::floor::ReportState::None { why: String::new() },
-        };
+        let inspection = inspection(&repo, &self.settings, &self.claim);
         let criteria: Vec<Criterion> = (1..)
             .zip(proofs)
             .map(|(number, proof)| Criterion {
@@ -123,6 +122,7 @@ impl Tried {
 }
 
 /// True if the tool is there; says so visibly if not.
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "asks this machine, and tells a person")]
 fn has(program: &str, args: &[&str]) -> bool {
     let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
     if !found {
@@ -206,6 +206,26 @@ fn cargo_is_never_allowed_the_network() {
     tried(base, &[("src/lib.rs", &lib("2", net))]).expect(State::Pass, "");
 }
 
+#[test]
+fn registry_packages_are_lent_without_a_network() {
+    // A package of our own lockfile is surely in this machine's cache.
+    let ours =
+        include_str!("../../Cargo.lock").split("\n\n").find(|block| block.contains("name = \"cfg-if\"")).unwrap();
+    let version = ours.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+    let manifest = format!("{}[dependencies]\ncfg-if = {version}\n", CARGO.1);
+    let lock = format!("{}dependencies = [\n \"cfg-if\",\n]\n", CARGO_LOCK.1);
+    let (head, toy) = lock.split_once("\n\n").unwrap();
+    let lock = format!("{head}\n\n{}\n\n{toy}", ours.trim());
+    let green = lib("2", "#[test] fn is_two() { cfg_if::cfg_if! { if #[cfg(unix)] {} } }");
+    let base: Files<'_> =
+        &[("Cargo.toml", &manifest), ("Cargo.lock", &lock), (".gitignore", "target\n"), ("src/lib.rs", &green)];
+    let tried = tried(base, &[("src/lib.rs", &format!("{green}\n"))]);
+    tried.expect(State::Pass, "");
+    let set_up = &tried.outcome.runs[0].command;
+    assert_eq!((set_up.purpose, set_up.command.as_str()), (Purpose::Setup, "cargo fetch --offline"));
+    assert!(set_up.ending.is_success(), "{}", tried.logs());
+}
+
 const NODE: (&str, &str) = ("package.json", "{\"type\":\"module\",\"scripts\":{\"test\":\"node --test\"}}");
 
 fn node_test(body: &str) -> String {
@@ -284,6 +304,19 @@ fn a_node_file_without_tests_is_no_test() {
 }
 
 #[test]
+fn packages_around_the_room_are_told() {
+    if !has_node() {
+        return;
+    }
+    let green = node_test("test('adds', () => {});");
+    let files: Files<'_> =
+        &[NODE, (".gitignore", "node_modules\n"), ("a.test.js", &green), ("node_modules/x/a.js", "")];
+    let told = tried(files, &[("a.test.js", &format!("{green}\n"))]);
+    told.expect(State::Pass, "");
+    assert!(told.outcome.report.note.contains("node_modules were visible"), "{}", told.outcome.report.note);
+}
+
+#[test]
 fn pytest_is_run_and_named() {
     if !has_pytest() {
         return;
@@ -354,17 +387,7 @@ fn a_declared_report_counts_only_if_this_run_wrote_it() {
     let (first, second) = sides(&ground, &[("run.sh", "true\n")], &[("out.xml", "<testsuite/>")]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh run.sh"));
-    let inspection = Inspection {
-        repo: &repo,
-        settings: &settings,
-        claim: &claim,
-        sightings: &[],
-        worktree: None,
-        task: None,
-        task_path: None,
-        layout: None,
-        report: &countersign::floor::ReportState::None { why: String::new() },
-    };
+    let inspection = inspection(&repo, &settings, &claim);
     assert!(matches!(tests_run::plan(&inspection, None), Err(PlanError::Report { .. })));
 }
 
@@ -385,26 +408,19 @@ fn a_run_that_changes_what_it_tests_is_held() {
 
 #[test]
 fn nothing_outside_room_and_scratch_can_be_written() {
-    let ground = Ground::new();
+    let mut ground = Ground::new();
+    let path = "/usr/local/bin:/usr/bin:/bin";
+    ground.host.env =
+        Env::of([("PATH", path), ("HOME", "/nonexistent"), ("GITHUB_TOKEN", "x"), ("SSH_AUTH_SOCK", "/s")]);
     let outside = ground.top().join(".git/planted");
     let probe = format!(
-        "{REPORT}! touch {0} 2>/dev/null\ntouch \"$HOME/x\" \"$TMPDIR/y\"\n! git config x.y z 2>/dev/null\n! git update-ref refs/heads/z HEAD 2>/dev/null\n",
+        "{REPORT}! env | grep -e TOKEN -e SSH_\\n! touch {0} 2>/dev/null\ntouch \"$HOME/x\" \"$TMPDIR/y\"\n! git config x.y z 2>/dev/null\n! git update-ref refs/heads/z HEAD 2>/dev/null\n",
         outside.display()
     );
     let (first, second) = sides(&ground, &[("run.sh", REPORT)], &[("run.sh", &probe)]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh -e run.sh"));
-    let inspection = Inspection {
-        repo: &repo,
-        settings: &settings,
-        claim: &claim,
-        sightings: &[],
-        worktree: None,
-        task: None,
-        task_path: None,
-        layout: None,
-        report: &countersign::floor::ReportState::None { why: String::new() },
-    };
+    let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
     let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed);
     assert_eq!(outcome.report.state, State::Pass, "{:?}", outcome.report);
@@ -437,4 +453,37 @@ fn without_a_command_nothing_passes() {
     let none = tried(&[("a.txt", "a")], &[("a.txt", "b")]);
     none.expect(State::Unknown, "there is no test command");
     assert!(none.outcome.runs.is_empty());
+}
+
+#[test]
+fn criteria_are_proved_on_both_trees() {
+    let tried = shell(declared("sh run.sh"), REPORT, &format!("{REPORT}# careful\n"));
+    let file =
+        |path: &str, text: Option<&str>| Proof::File { path: RepoPath::from(path), contains: text.map(str::to_owned) };
+    let run = |command: &str| Proof::Run { command: command.to_owned() };
+    let proved = tried.prove(&[
+        file("run.sh", Some("careful")),
+        file("run.sh", None),
+        file("run.sh/x", None),
+        file("../run.sh", None),
+        run("grep -q careful run.sh"),
+        run("no-such-tool-at-all"),
+        run("./missing.sh"),
+        Proof::Test { name: "a".to_owned() },
+    ]);
+    let both: Vec<_> = proved.proofs.iter().map(|p| (p.record.on_claim, p.record.on_base)).collect();
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(
+        both,
+        [(yes, no), (yes, yes), (no, no), (None, None), (yes, no), (None, None), (no, no), (yes, None)],
+        "{:?}",
+        proved.proofs
+    );
+    assert_eq!(proved.runs.len(), 6, "three commands on two trees");
+    assert_eq!(proved.proofs[4].runs, [0, 3]);
+    let places: Vec<&str> = proved.report.findings.iter().map(|finding| finding.place.as_str()).collect();
+    assert_eq!(places, ["C3", "C4", "C6", "C7"]);
+    let disturbed = tried.prove(&[run("echo x >> run.sh"), run("true")]);
+    assert_eq!(disturbed.report.state, State::Unknown);
+    assert!(disturbed.proofs[1].record.observed.contains("changed the tracked file run.sh"), "{disturbed:?}");
 }

@@ -7,6 +7,7 @@ mod fingerprint;
 mod invariants;
 mod outcome;
 mod repo;
+pub(crate) mod trial;
 
 #[expect(unused_imports, reason = "until the first case needs them")]
 pub(crate) use {

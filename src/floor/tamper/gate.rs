@@ -1,13 +1,35 @@
 //! What judges a claim beside us: the verifier's prompt, CI, hooks, runner and linter settings.
 
 use crate::floor::Inspection;
-use crate::floor::finding::{ask, deny};
+use crate::floor::bookkeeping::{Page, page};
+use crate::floor::finding::{ask, deny, unreadable};
 use crate::floor::reading::text_or_empty;
+use crate::floor::skip_eligible::commands;
 use crate::host::git::{Change, GitError};
 use crate::host::path::RepoPath;
 use crate::receipts::Finding;
 
 pub(super) fn look(on: &Inspection<'_>) -> Vec<Finding> {
+    let mut findings = named(on);
+    for change in on.claim.changed.iter().filter(|c| c.paths().any(|p| is_readme(on, p))) {
+        let texts = text_or_empty(on.repo, &change.old).and_then(|old| Ok((old, text_or_empty(on.repo, &change.new)?)));
+        match texts {
+            Ok((old, new)) if commands(&old) == commands(&new) => {}
+            Ok(_) => {
+                let expected = "the test command and runtime surface of the base, or a change that the task asks for";
+                findings.push(ask(&change.path, expected, "the commands that it gives to the gate are changed"));
+            }
+            Err(why) => findings.push(unreadable(&change.path, &why)),
+        }
+    }
+    findings
+}
+
+fn is_readme(on: &Inspection<'_>, path: &RepoPath) -> bool {
+    matches!(page(on, path), Some(Page::OwnReadme | Page::OtherReadme))
+}
+
+fn named(on: &Inspection<'_>) -> Vec<Finding> {
     on.claim.changed.iter().filter_map(|change| gate(on, change)).collect()
 }
 

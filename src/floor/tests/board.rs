@@ -313,6 +313,12 @@ fn hack_runner_config_what_judges_the_claim_is_asked_about() {
             ("npm scripts", package(r#"{"scripts":{"test":"true"},"version":"1"}"#), Ask, "scripts"),
             ("npm version", package(r#"{"scripts":{"test":"node --test"},"version":"2"}"#), Pass, ""),
             ("plain source", touch("src/ci.rs"), Pass, ""),
+            (
+                "a context's test command",
+                Scene::legacy().wrote(".agentheim/contexts/shed/README.md", "# Shed\n\n## Test command\ntrue\n"),
+                Ask,
+                "gives to the gate",
+            ),
         ],
     );
 }

@@ -177,6 +177,15 @@ fn places_where_work_could_hide_are_asked_about_or_told() {
             ("ignored by the base", seen(SightingKind::IgnoredFile), Info, "conftest.py"),
             ("exclude", seen(SightingKind::Exclude), Info, "info/exclude"),
             ("executable configuration", seen(SightingKind::ExecutableConfig), Info, "programs"),
+            ("converted", Scene::new().had("a", "1\r\n2\r\n").wrote("a", "1\n2\n"), Info, "CR LF to LF; nothing else"),
+            (
+                "converted and edited",
+                Scene::new().had("a", "1\n2\n").wrote("a", "1\r\n3\r\n"),
+                Info,
+                "other changes hide",
+            ),
+            ("edited", Scene::new().had("a", "1\r\n2\r\n").wrote("a", "1\r\n3\r\n"), Pass, ""),
+            ("mixed at the base", Scene::new().had("a", "1\r\n2\n").wrote("a", "1\n2\n"), Pass, ""),
             ("line endings", seen(SightingKind::LineEndings), Info, "line endings"),
         ],
     );

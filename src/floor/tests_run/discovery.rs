@@ -120,12 +120,14 @@ fn by_hand(command: &str, source: &str) -> TestCommand {
 /// Applies the declared report and refuses masks.
 fn finish(question: &Question<'_>, mut commands: Vec<TestCommand>) -> Result<Plan, PlanError> {
     let declared = declared_report(question)?;
+    let only = commands.len() == 1;
     for command in &mut commands {
         if let Some(mask) = mask(&command.command, question.pipefail) {
             let (command, source_name) = (command.command.clone(), command.source.clone());
             return Err(PlanError::Masked { command, source_name, mask });
         }
-        if let Some(path) = &declared {
+        // Of several commands, it belongs to the ones that we cannot read ourselves.
+        if let Some(path) = declared.as_ref().filter(|_| only || command.report == ReportWay::None) {
             command.report = ReportWay::Declared(path.clone());
         }
     }
@@ -263,7 +265,11 @@ mod tests {
         assert_eq!(found(tree, &["py/a.py"]), ["py: python3 -m pytest"]);
         assert_eq!(found(tree, &["go/a.go"]), ["go: go test ./..."]);
         let no_top: Files<'_> = &[("web/package.json", npm), ("go/go.mod", "")];
-        assert_eq!(found(no_top, &["docs/x.md"]), ["go: go test ./...", "web: npm test"]);
+        let both = ["go: go test ./...", "web: npm test"];
+        assert_eq!(found(no_top, &["docs/x.md"]), both, "nothing else says which");
+        assert_eq!(found(no_top, &["docs/x.md", "web/a.js"]), both[1..]);
+        assert_eq!(found(no_top, &["skills/x.md", "web/a.js"]), both);
+        assert_eq!(found(no_top, &["data/x.json", "web/a.js"]), both);
     }
 
     #[test]

@@ -48,6 +48,9 @@ fn shape(runner: Runner, run: &Run) -> Shape {
 /// True if only the base can tell what the claim's result means.
 pub(super) fn needs_base(runner: Runner, claim: &Result<Run, String>) -> bool {
     let Ok(run) = claim else { return false };
+    if run.unready.is_some() {
+        return false;
+    }
     matches!(shape(runner, run), Shape::Red | Shape::Contradicted | Shape::Zero)
 }
 
@@ -66,6 +69,14 @@ pub(super) fn judge(
     let before_shape = before.map(|before| shape(command.runner, before));
     match shape(command.runner, run) {
         Shape::Green => {}
+        _ if run.unready.is_some() => {
+            let why = run.unready.as_deref().unwrap_or_default();
+            findings.push(finding(
+                State::Unknown,
+                command,
+                format!("environment: {}; before that, {why}", measured(run)),
+            ));
+        }
         Shape::Stopped => {
             // A limit is ours: what was measured is told, and nobody is blamed for it.
             findings.push(finding(State::Unknown, command, measured(run)));
@@ -196,10 +207,16 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
     let parts = commands.iter().zip(claim).map(|(command, run)| {
         let name = format!("`{}` ({})", escape(command.command.as_bytes()), command.source);
         match run {
-            Ok(run) => match run.reading.executed {
-                Some(count) => format!("{name}: {count} executed, {} skipped", run.reading.skipped),
-                None => format!("{name}: executed tests unknown"),
-            },
+            Ok(run) => {
+                let leak = run.leak.as_ref().map(|folder| {
+                    format!(", packages of {} were visible to it", escape(folder.as_os_str().as_encoded_bytes()))
+                });
+                let count = match run.reading.executed {
+                    Some(count) => format!("{count} executed, {} skipped", run.reading.skipped),
+                    None => "executed tests unknown".to_owned(),
+                };
+                format!("{name}: {count}{}", leak.unwrap_or_default())
+            }
             Err(_) => format!("{name}: not run"),
         }
     });
@@ -222,7 +239,7 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new() }
+        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), leak: None, unready: None }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {
@@ -265,6 +282,9 @@ mod tests {
         assert_eq!(state(Runner::Pytest, run(5, None, 0), Some(green.clone())), State::Deny);
         let meddling = Run { changed: vec![RepoPath::from("a")], ..green.clone() };
         assert_eq!(state(Runner::NodeTest, meddling, None), State::Unknown);
+        let unready = Some("the set-up failed".to_owned());
+        assert_eq!(state(Runner::Npm, Run { unready: unready.clone(), ..red }, Some(green.clone())), State::Unknown);
+        assert_eq!(state(Runner::NodeTest, Run { unready, ..green.clone() }, None), State::Pass);
         let torn = Run { reading: Reading { distrusted: true, ..green.reading.clone() }, ..green };
         assert_eq!(state(Runner::NodeTest, torn, None), State::Unknown);
     }

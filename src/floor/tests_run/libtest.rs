@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_binary_that_leaves_without_a_result_is_named() {
-        let cut = RUN.split("test result: FAILED").next().unwrap();
+        let cut = RUN.split("failures:").next().unwrap();
         let reading = read(cut.as_bytes());
         assert_eq!(reading.executed, None);
         assert!(reading.trouble.iter().any(|t| t == "toy started 4 tests and printed no result"), "{reading:?}");

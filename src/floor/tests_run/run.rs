@@ -90,6 +90,12 @@ impl<'a> Site<'a> {
         &self.room
     }
 
+    /// Package folders around the room that module look-up also finds: what they hold is not part of the tree.
+    pub(in crate::floor) fn visible_packages(&self) -> Option<PathBuf> {
+        let around = self.room.path().ancestors().skip(1);
+        around.map(|folder| folder.join("node_modules")).find(|folder| folder.is_dir())
+    }
+
     /// The tracked paths that a run changed.
     pub(in crate::floor) fn changed(&self) -> Result<Vec<RepoPath>, RoomError> {
         self.room.changed(self.repo)

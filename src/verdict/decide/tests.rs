@@ -85,7 +85,7 @@ fn whatever_a_verifier_fails_to_say_holds() {
     for (heard, code) in [
         (HeardRecord::Abstained { reasons: vec!["C1 is judged".into()] }, "needs-judgement"),
         (unusable, "unusable-answer"),
-        (HeardRecord::NoAnswer { why: "timed out".into() }, "no-answer"),
+        (HeardRecord::NoAnswer { code: "timed-out".into(), why: "timed out".into() }, "no-answer"),
         (HeardRecord::Trespassed { what: vec!["HEAD".into()] }, "verdict-void"),
     ] {
         assert_eq!(decided(concluded(honest(), heard)), (DecisionKind::Hold, vec![code.to_owned()]));
@@ -279,7 +279,7 @@ fn heards() -> impl Strategy<Value = HeardRecord> {
         2 => Just(skip()),
         1 => Just(HeardRecord::Abstained { reasons: vec![] }),
         1 => Just(HeardRecord::Unusable { codes: vec![], detail: vec![] }),
-        1 => Just(HeardRecord::NoAnswer { why: String::new() }),
+        1 => Just(HeardRecord::NoAnswer { code: String::new(), why: String::new() }),
         1 => Just(HeardRecord::Trespassed { what: vec![] }),
         1 => Just(HeardRecord::NotAsked { why: String::new() }),
     ]

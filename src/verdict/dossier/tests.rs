@@ -42,6 +42,12 @@ fn a_ledger_with_gaps_or_contradictions_is_refused_by_name() {
         let error = refused(facts);
         assert!(error.contains(expected), "{error}");
     }
+    let mut touched = honest();
+    if let Some(Fact::Consulted(record)) = touched.last_mut() {
+        record.trespasses = vec!["HEAD".into()];
+    }
+    touched.extend([unusable(), asked(true)]);
+    assert!(refused(touched).contains("touched something was asked again"));
     let mut moved = honest();
     if let Fact::Base(base) = &mut moved[1] {
         base.tree = tree('e');

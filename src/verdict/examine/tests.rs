@@ -38,7 +38,8 @@ fn every_citation_is_held_against_the_receipts() {
         ("test:limits::is_red", vec!["test-not-passed"]),
         ("test:limits::is_skipped", vec!["test-not-passed"]),
         ("test:limits::imagined", vec!["test-not-run"]),
-        ("test:same", vec!["test-ambiguous"]),
+        ("test:same", vec![]),
+        ("test:mixed", vec!["test-ambiguous"]),
         ("test:a::same", vec![]),
         ("file:src/new.rs", vec![]),
         ("file:README.md", vec![]),
@@ -67,22 +68,22 @@ fn a_test_counts_only_in_a_complete_run_of_ours_on_the_claims_tree() {
     };
     let incomplete = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.complete = false
+            tests.complete = false;
         }
     });
     let elsewhere = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.tree = tree('e')
+            tests.tree = tree('e');
         }
     });
     let foreign = changed(|fact| {
         if let Fact::Tests(tests) = fact {
-            tests.command = 77
+            tests.command = 77;
         }
     });
     let other_command = changed(|fact| {
         if let Fact::Command(command) = fact {
-            command.tree = tree('e')
+            command.tree = tree('e');
         }
     });
     for codes in [incomplete, elsewhere, foreign, other_command] {
@@ -115,6 +116,30 @@ fn a_checkable_criterion_needs_its_own_proof() {
     let mut both = honest();
     both.insert(11, proved(None, None));
     assert_eq!(codes_with(both, [GOOD, GOOD, EYE]), ["proof-unknown"]);
+}
+
+#[test]
+fn a_cited_proof_whose_receipts_hold_needs_no_second_look() {
+    let group = || Proof::Test { name: "a group of tests".into() };
+    let with = |on_claim| {
+        let mut facts = honest();
+        facts[3] = task(
+            "feature",
+            vec![
+                judged(1, "zero is rejected"),
+                criterion(2, "the limit is tested", Kind::Checkable(vec![group()])),
+                criterion(3, "it looks right", Kind::HumanEye),
+            ],
+        );
+        if let Fact::Proof(record) = &mut facts[10] {
+            record.proof = group();
+            record.on_claim = on_claim;
+        }
+        codes_with(facts, [GOOD, "test:a group of tests", EYE])
+    };
+    assert!(with(Some(true)).is_empty());
+    assert_eq!(with(Some(false)), ["test-not-run", "proof-false"]);
+    assert_eq!(with(None), ["test-not-run", "proof-unknown"]);
 }
 
 #[test]

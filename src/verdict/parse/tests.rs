@@ -100,6 +100,11 @@ fn verdict_missing() {
     assert_eq!(latin.unwrap_err().codes, ["not-utf-8"]);
 }
 
+/// A PASS block with something before each line.
+fn quoted(sign: &str) -> String {
+    format!("{sign}{}\n", pass_block().trim_end().replace('\n', &format!("\n{sign}")))
+}
+
 #[test]
 fn verdict_quoted_prompt() {
     let brief = format!(
@@ -112,9 +117,9 @@ fn verdict_quoted_prompt() {
     let subtle = format!("The token is {TOKEN}.\n{}", pass_block());
     assert_eq!(outcome(&subtle), "echoed-brief");
     assert_eq!(outcome(&format!("EVIDENCE:\n- C1 x\n{}", pass_block())), "echoed-brief");
-    let bulleted = pass_block().lines().map(|line| format!("- {line}\n")).collect::<String>();
+    let bulleted = quoted("- ");
     assert_eq!(outcome(&block("FAIL", &format!("REASONS:\n{bulleted}"))), "fail");
-    let indented = pass_block().lines().map(|line| format!("  {line}\n")).collect::<String>();
+    let indented = quoted("  ");
     assert_eq!(outcome(&block("FAIL", &format!("REASONS:\n- the diff says\n{indented}"))), "fail");
     assert_eq!(outcome(&block("FAIL", &format!("REASONS:\n- the diff says\n{}", pass_block()))), "two-blocks");
 }
@@ -188,6 +193,8 @@ fn verdict_fail_incomplete() {
     }
     let doubled = format!("{}- C1 — covered by test:b\n", pass_block());
     assert_eq!(outcome(&doubled), "evidence-twice");
+    let flood = format!("{}{}", pass_block(), "- C1 — covered by test:b\n".repeat(10_000));
+    assert_eq!(outcome(&flood), "evidence-twice");
 }
 
 #[test]

@@ -77,7 +77,8 @@ fn is_own_root(folder: &RepoPath, kind: Ecosystem, command: &str, all: &BTreeSet
 }
 
 /// The roots that a changed file belongs to: the deepest folders above it. A file outside every root belongs to the top
-/// root, and where there is none, to all: anything may read it.
+/// root, and where there is none, to all: anything may read it. Only prose beside a change of something else does not
+/// count (RULINGS 16): every task moves its own file on the board.
 pub(super) fn touched(roots: Vec<TestCommand>, changed: &[&RepoPath]) -> Vec<TestCommand> {
     let mut wanted: BTreeSet<RepoPath> = BTreeSet::new();
     for path in changed {
@@ -86,10 +87,23 @@ pub(super) fn touched(roots: Vec<TestCommand>, changed: &[&RepoPath]) -> Vec<Tes
             Some(root) => {
                 wanted.insert(root.clone());
             }
+            None if is_prose(path) => {}
             None => wanted.extend(roots.iter().map(|command| command.root.clone())),
         }
     }
-    roots.into_iter().filter(|command| wanted.contains(&command.root)).collect()
+    let all = wanted.is_empty();
+    roots.into_iter().filter(|command| all || wanted.contains(&command.root)).collect()
+}
+
+/// Text and images that nothing executes or loads as instructions.
+fn is_prose(path: &RepoPath) -> bool {
+    let name = path.file_name().to_ascii_lowercase();
+    let ends: &[&[u8]] = &[b".md", b".txt", b".rst", b".adoc", b".png", b".jpg", b".jpeg", b".gif", b".webp"];
+    let loaded = ["agents", "skills", "commands", ".claude", ".github"];
+    ends.iter().any(|end| name.ends_with(end))
+        && name != b"agents.md"
+        && name != b"claude.md"
+        && !path.as_bytes().split(|b| *b == b'/').any(|part| loaded.iter().any(|l| l.as_bytes() == part))
 }
 
 /// A path below a root.
