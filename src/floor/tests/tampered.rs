@@ -122,6 +122,18 @@ fn run_count_drop_static_losses_are_named_and_honest_changes_are_not() {
                 "test-removed",
             ),
             ("renames", py.edited(&py.red.replace("closes_well", "shuts")), Info, "test-renamed"),
+            (
+                "renamed and edited at once",
+                py.edited("def test_shuts():\n    assert shut() == 2\n    assert shut() != 3\n"),
+                Info,
+                "test-renamed",
+            ),
+            (
+                "renamed to hide another expectation",
+                py.edited("def test_shuts():\n    assert shut() == 9\n"),
+                Ask,
+                "expectation-changed",
+            ),
             ("out of the pattern", py.scene().moved(py.path, "lib/door.py", |t| t), Deny, "test-uncollected"),
             (
                 "a narrower pattern",

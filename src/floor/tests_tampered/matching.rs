@@ -8,6 +8,9 @@ use std::collections::{HashMap, HashSet};
 /// Beyond this many tests without a partner, nobody looks for tests that were merged into others.
 const MOST_SOUGHT: usize = 300;
 
+/// Bodies that share this many percent of their words are one test, edited.
+const ALIKE: usize = 60;
+
 /// A test and the change it stands in.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'t> {
@@ -52,6 +55,7 @@ pub(super) fn match_tests<'t>(changes: &'t [Changed<'_>]) -> Matched<'t> {
     pair(&base, &claim, &mut partner, &mut taken, &same);
     pair(&base, &claim, &mut partner, &mut taken, &body);
     pair(&base, &claim, &mut partner, &mut taken, &own);
+    pair_alike(&base, &claim, &mut partner, &mut taken);
     let uncollected = uncollected(changes);
     let left = partner.iter().filter(|partner| partner.is_none()).count();
     let path = |version: &Option<super::version::Version<'_>>| version.as_ref().map(|version| version.path.clone());
@@ -109,6 +113,53 @@ fn pair<'t>(
             taken[at] = true;
         }
     }
+}
+
+/// Pairs what was renamed and edited at once: most of the body is still there, in the same file. What was lost with the
+/// name is then told by the comparison, as it is for a test that kept its name.
+fn pair_alike(base: &[Placed<'_>], claim: &[Placed<'_>], partner: &mut [Option<usize>], taken: &mut [bool]) {
+    let open: Vec<usize> = (0..base.len()).filter(|index| partner[*index].is_none()).collect();
+    let free: Vec<usize> = (0..claim.len()).filter(|at| !taken[*at] && claim[*at].test.can_fail).collect();
+    if open.len() > MOST_SOUGHT || free.len() > MOST_SOUGHT {
+        return;
+    }
+    let mut alike: Vec<(usize, usize, usize)> = Vec::new();
+    for index in open {
+        for at in free.iter().copied().filter(|at| claim[*at].file == base[index].file) {
+            let percent = likeness(&base[index].test.body, &claim[at].test.body);
+            if percent >= ALIKE {
+                alike.push((percent, index, at));
+            }
+        }
+    }
+    alike.sort_by_key(|(percent, index, at)| (std::cmp::Reverse(*percent), *index, *at));
+    for (_, index, at) in alike {
+        if partner[index].is_none() && !taken[at] {
+            partner[index] = Some(at);
+            taken[at] = true;
+        }
+    }
+}
+
+/// How much two bodies share, in percent of both: names, numbers and texts; brackets and operators are in any body.
+fn likeness(one: &str, other: &str) -> usize {
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.split(' ')
+            .filter(|word| word.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '"' | '`' | '/')))
+    }
+    let mut left: HashMap<&str, usize> = HashMap::new();
+    for word in words(other) {
+        *left.entry(word).or_default() += 1;
+    }
+    let total = words(one).count() + words(other).count();
+    let mut shared = 0_usize;
+    for word in words(one) {
+        if let Some(count) = left.get_mut(word).filter(|count| **count > 0) {
+            *count -= 1;
+            shared += 2;
+        }
+    }
+    (shared * 100).checked_div(total).unwrap_or(0)
 }
 
 /// A test of the claim that gained all assertions of one that is gone.
