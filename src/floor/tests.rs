@@ -320,6 +320,10 @@ fn objects_that_are_gone_make_a_check_unknown_and_blame_nobody() {
         unknown,
         ["hiding-places", "tamper", "adr-shape", "related-adrs", "conflict-markers", "injection", "tests-tampered"]
     );
+    assert_eq!(
+        unknown,
+        ["hiding-places", "tamper", "adr-shape", "related-adrs", "conflict-markers", "injection", "tests-tampered"]
+    );
     let denied: Vec<&CheckReport> = reports.iter().filter(|r| r.state == State::Deny).collect();
     assert!(denied.is_empty(), "{denied:#?}");
 }

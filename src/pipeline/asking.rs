@@ -4,7 +4,7 @@
 //! every worktree, or from standard input, is the user's own word (RULINGS 2).
 
 use super::{TaskWord, VerifyError, VerifyRequest, WorkWord};
-use crate::claim::{Base, settle_base};
+use crate::claim::{Base, check_history, settle_base};
 use crate::host::Host;
 use crate::host::git::{EntryKind, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -59,6 +59,7 @@ pub(super) fn settle(request: &VerifyRequest, host: &Host) -> Result<Asked, Veri
         WorkWord::Here | WorkWord::Worktree(_) => None,
     };
     let base = settle_base(&repo, named)?;
+    check_history(&repo, &base, commit.as_ref())?;
     let base_tree = repo.tree_of(&base.commit)?;
     let (layout, board) = read_board(&repo, &base_tree)?;
     let task = match &request.task {
@@ -92,7 +93,7 @@ fn open_worktree(request: &VerifyRequest, host: &Host) -> Result<Repo, VerifyErr
         let folder = top.join(".worktrees").join(id.as_str());
         // A link could lead anywhere; git makes folders.
         if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) && folder.join(".git").exists() {
-            let repo = Repo::discover(host, &folder)?;
+            let repo = home.discover_beside(&folder)?;
             if repo.common_dir() != home.common_dir() {
                 return Err(VerifyError::ForeignWorktree { folder, belongs: repo.common_dir().to_owned() });
             }

@@ -6,7 +6,7 @@ use crate::claim::Claim;
 use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, TestsOutcome};
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use crate::receipts::redact::redact_log;
 use crate::receipts::{CheckReport, Fact, State};
 use crate::task::Task;
@@ -49,6 +49,8 @@ impl Run<'_> {
         self.pause()?;
         let test_receipts = self.record_runs(&tests.runs)?;
         self.check(tests.report.clone())?;
+        let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
+        self.check(reported)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);

@@ -303,17 +303,19 @@ fn a_node_file_without_tests_is_no_test() {
     tried(&[NODE, ("a.test.js", &green)], &[("a.test.js", &left)]).expect(State::Deny, "no test was executed");
 }
 
+/// Case C038, in small: what is installed in the user's checkout is not what a room tests.
 #[test]
-fn packages_around_the_room_are_told() {
+fn packages_of_the_users_checkout_are_out_of_reach() {
     if !has_node() {
         return;
     }
     let green = node_test("test('adds', () => {});");
+    let reaching = format!("import '../node_modules/x/a.js';\nimport 'x';\n{green}");
+    let package = ("node_modules/x/package.json", "{\"name\": \"x\", \"main\": \"a.js\"}");
     let files: Files<'_> =
-        &[NODE, (".gitignore", "node_modules\n"), ("a.test.js", &green), ("node_modules/x/a.js", "")];
-    let told = tried(files, &[("a.test.js", &format!("{green}\n"))]);
-    told.expect(State::Pass, "");
-    assert!(told.outcome.report.note.contains("node_modules were visible"), "{}", told.outcome.report.note);
+        &[NODE, (".gitignore", "node_modules\n"), ("a.test.js", &green), package, ("node_modules/x/a.js", "")];
+    let tried = tried(files, &[("a.test.js", &reaching)]);
+    tried.expect(State::Deny, "a.test.js");
 }
 
 #[test]
@@ -377,7 +379,7 @@ fn the_exit_status_decides_and_a_printed_pass_does_not() {
 fn a_declared_report_counts_only_if_this_run_wrote_it() {
     shell(declared("sh run.sh"), REPORT, &format!("{REPORT}\n")).expect(State::Pass, "");
     shell(declared("sh run.sh"), REPORT, "true\n").expect(State::Unknown, "it wrote no report");
-    shell(declared("sh run.sh"), REPORT, "touch out.xml\n").expect(State::Deny, "no test was executed");
+    shell(declared("sh run.sh"), REPORT, "touch out.xml\n").expect(State::Unknown, "the report is empty");
     shell(declared("sh run.sh"), REPORT, "ln -s /etc/passwd out.xml\n").expect(State::Unknown, "not a regular file");
     shell(declared("sh run.sh"), REPORT, "printf '<testsuite><testcase' > out.xml\n").expect(State::Unknown, "not XML");
     let lie = "printf '<testsuite><testcase name=\"a\"><failure/></testcase></testsuite>' > out.xml\n";

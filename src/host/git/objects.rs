@@ -53,6 +53,11 @@ impl Entry {
 /// A new file for [`Repo::write_tree`].
 type NewEntry = (u32, String);
 
+/// True for the plain full name of a reference, without any of git's suffixes for revisions.
+fn is_full_name(rev: &str) -> bool {
+    rev.starts_with("refs/") && !rev.contains(['~', '^', ':', '@', '{', '*', '?', '[', '\\', ' '])
+}
+
 impl Repo {
     /// The commit a revision names, or `None` if it names none.
     ///
@@ -64,14 +69,50 @@ impl Repo {
         }
         if let Some(repo) = self.graph.borrow().as_ref() {
             let found = repo.revparse_single(rev).and_then(|object| object.peel_to_commit());
-            if let Ok(commit) = found {
-                return Ok(CommitId::new(&commit.id().to_string()).ok());
+            match found {
+                Ok(commit) => return Ok(CommitId::new(&commit.id().to_string()).ok()),
+                // The full name of a reference has one spelling only.
+                Err(why) if why.code() == git2::ErrorCode::NotFound && is_full_name(rev) => return Ok(None),
+                Err(_) => {}
             }
             // libgit2 knows fewer spellings than git: let git have the last word.
         }
         let wanted = format!("{rev}^{{commit}}");
         let output = self.git().run_unchecked(["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
         Ok(if output.success() { CommitId::new(&output.line()).ok() } else { None })
+    }
+
+    /// The branch that is checked out; none where HEAD is detached.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
+        let branch = |name: &str| name.strip_prefix("refs/heads/").map(str::to_owned);
+        if let Some(repo) = self.graph.borrow().as_ref()
+            && let Ok(head) = repo.find_reference("HEAD")
+        {
+            let target = head.symbolic_target_bytes().map(String::from_utf8_lossy);
+            return Ok(target.as_deref().and_then(branch));
+        }
+        let output = self.git().run_unchecked(["symbolic-ref", "--quiet", "HEAD"])?;
+        Ok(output.success().then(|| output.line()).as_deref().and_then(branch))
+    }
+
+    /// The reference that a branch tracks; none if it tracks nothing.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn upstream_of(&self, branch: &str) -> Result<Option<String>, GitError> {
+        let name = format!("refs/heads/{branch}");
+        if let Some(repo) = self.graph.borrow().as_ref() {
+            match repo.branch_upstream_name(&name) {
+                Ok(found) => return Ok(std::str::from_utf8(&found).ok().map(str::to_owned)),
+                Err(why) if why.code() == git2::ErrorCode::NotFound => return Ok(None),
+                Err(_) => {}
+            }
+        }
+        let line = self.git().run(["for-each-ref", "--format=%(upstream)", &name])?.line();
+        Ok((!line.is_empty()).then_some(line))
     }
 
     /// A commit's tree.
