@@ -56,6 +56,8 @@ pub enum Fact {
     Command(CommandRecord),
     /// The test cases a run reported.
     Tests(TestsRecord),
+    /// The tests of the base against those of the claim.
+    Compared(ComparedRecord),
     /// Whether a criterion's proof holds.
     Proof(ProofRecord),
     /// The claim's token: the last line before the brief.
@@ -292,6 +294,8 @@ pub enum Purpose {
     Setup,
     /// Run the tests.
     Tests,
+    /// Run the tests once more, because some failed: tells flakes from failures, and is never itself a green run.
+    Rerun,
     /// Prove a criterion.
     Criterion,
 }
@@ -322,6 +326,9 @@ pub struct CommandRecord {
     pub strays: u32,
     /// What the box enforced.
     pub level: crate::host::sandbox::Level,
+    /// The key of the stored run that this record was taken from; absent if it ran for this attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<String>,
 }
 
 /// How one test case ended.
@@ -368,6 +375,59 @@ pub struct TestsRecord {
     pub complete: bool,
     /// The cases, sorted.
     pub cases: Vec<TestCase>,
+}
+
+/// What became of a command's tests between base and claim, test by test. Names are for people; each list is sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ComparedRecord {
+    /// The receipt of the command on the claim's tree.
+    pub claim: u32,
+    /// The receipt of the same command on the base's tree.
+    pub base: u32,
+    /// True if both lists are believed complete.
+    pub complete: bool,
+    /// How many tests of the base ran on the claim too.
+    pub kept: u64,
+    /// How many ran on the claim only.
+    pub added: u64,
+    /// Failed on the base, passed on the claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<String>,
+    /// Failed on both, in the same way: never the worker's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pre_existing: Vec<String>,
+    /// Failed on both, but not in the same way, or failed where the base was unstable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unclear: Vec<String>,
+    /// Failed on the claim only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
+    /// Both failed and passed on one side's runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flaky: Vec<String>,
+    /// Of these, tests that only the claim has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flaky_new: Vec<String>,
+    /// Ran on the base, listed and not run on the claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// Ran on the base, not there on the claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+}
+
+impl ComparedRecord {
+    /// True if every failure of the claim's run was there before or is an old test's flake, and something ran: then a
+    /// red exit status says nothing against the claim (RULINGS 13).
+    pub fn explains_red(&self) -> bool {
+        self.complete
+            && self.broken.is_empty()
+            && self.unclear.is_empty()
+            && self.flaky_new.is_empty()
+            && self.kept + self.added > 0
+            && !(self.pre_existing.is_empty() && self.flaky.is_empty())
+    }
 }
 
 /// Whether a proof of a criterion holds.

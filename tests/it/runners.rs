@@ -5,7 +5,7 @@ use countersign::claim::Claim;
 use countersign::config::Settings;
 use countersign::floor::criteria::{self, CriteriaOutcome};
 use countersign::floor::tests_run::has_pipefail;
-use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Side, TestsOutcome};
+use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
 use countersign::floor::{Inspection, ReportState};
 use countersign::host::env::Env;
 use countersign::host::git::Repo;
@@ -67,7 +67,7 @@ fn try_with(settings: Settings, base: Files<'_>, claim: Files<'_>, baseline: Bas
     let repo = ground.repo();
     let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
-    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline);
+    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline, Reuse::Nothing);
     for facts in &outcome.runs {
         assert!(facts.log.is_file(), "{} has no log", facts.command.command);
         let tree = if facts.side == Side::Claim { &claim.tree } else { &claim.base_tree };
@@ -422,7 +422,7 @@ fn nothing_outside_room_and_scratch_can_be_written() {
     let (repo, settings) = (ground.repo(), declared("sh -e run.sh"));
     let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
-    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed);
+    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed, Reuse::Nothing);
     assert_eq!(outcome.report.state, State::Pass, "{:?}", outcome.report);
     assert!(outcome.runs.iter().all(|facts| facts.command.level.enforced), "{:?}", outcome.runs);
     assert!(!outside.exists() && ground.git(&["for-each-ref", "refs/heads/z"]).is_empty());

@@ -1,6 +1,10 @@
 //! What a run means: the exit status first, then whether the report agrees, then what the base does.
 
+mod differential;
+
+use super::compare::Comparison;
 use super::{Run, Runner, Runs, TestCommand};
+use crate::floor::reports::Reading;
 use crate::host::path::escape;
 use crate::host::process::Ending;
 use crate::receipts::{CaseResult, Finding, Remedy, State, TestCase};
@@ -28,8 +32,11 @@ enum Shape {
 }
 
 fn shape(runner: Runner, run: &Run) -> Shape {
-    let reading = &run.reading;
-    match run.ending {
+    shape_of(runner, &run.ending, &run.reading)
+}
+
+fn shape_of(runner: Runner, ending: &Ending, reading: &Reading) -> Shape {
+    match ending {
         // pytest's own way to say that it collected nothing.
         Ending::Exited { code: 5 } if runner == Runner::Pytest && reading.failed == 0 => Shape::Zero,
         Ending::Exited { code: 0 } if reading.failed > 0 => Shape::Contradicted,
@@ -43,6 +50,21 @@ fn shape(runner: Runner, run: &Run) -> Shape {
         Ending::Exited { .. } | Ending::Signalled { .. } => Shape::Red,
         _ => Shape::Stopped,
     }
+}
+
+/// True if a run is worth repeating: it failed by itself, in a room that was ready and is as it was.
+pub(super) fn wants_repetition(runner: Runner, run: &Run) -> bool {
+    let last = run.again.last();
+    let now = match last {
+        Some(again) => shape_of(runner, &again.ending, &again.reading),
+        None => shape(runner, run),
+    };
+    run.unready.is_none() && run.changed.is_empty() && matches!(now, Shape::Red | Shape::Contradicted)
+}
+
+/// True if a report says what it says, so that a stored run is as good as a new one.
+pub(super) fn is_readable(reading: &Reading) -> bool {
+    !reading.distrusted && reading.trouble.is_empty()
 }
 
 /// True if only the base can tell what the claim's result means.
@@ -59,6 +81,7 @@ pub(super) fn judge(
     command: &TestCommand,
     claim: &Result<Run, String>,
     base: Option<&Result<Run, String>>,
+    compared: Option<&Comparison>,
 ) -> Vec<Finding> {
     let run = match claim {
         Ok(run) => run,
@@ -90,7 +113,10 @@ pub(super) fn judge(
                        output; name a JUnit report under `tests.report`";
             findings.push(finding(State::Unknown, command, why.to_owned()));
         }
-        Shape::Red => findings.push(red(command, run, base, before_shape)),
+        Shape::Red => match compared.filter(|found| found.tells_failures()) {
+            Some(found) => findings.extend(differential::failures(command, run, found)),
+            None => findings.push(red(command, run, base, before_shape)),
+        },
         Shape::Contradicted => {
             let names = listed(&failing(&run.reading.cases));
             let why =
@@ -99,6 +125,9 @@ pub(super) fn judge(
             findings.push(finding(state, command, format!("{why}; {}", base_in_words(base, before_shape))));
         }
         Shape::Zero => findings.push(zero(command, run, before)),
+    }
+    if let Some(found) = compared {
+        findings.extend(differential::asides(command, found));
     }
     if !run.changed.is_empty() {
         let paths: Vec<String> = run.changed.iter().map(ToString::to_string).collect();
@@ -118,6 +147,10 @@ fn red(command: &TestCommand, run: &Run, base: Option<&Result<Run, String>>, bef
     } else {
         run.ending.sentence()
     };
+    if run.again.iter().any(|again| again.ending.is_success()) {
+        let why = format!("it {what}, and passed when it was run again: it is unstable, and which test is not known");
+        return finding(State::Unknown, command, why);
+    }
     if is_green(before) {
         return finding(State::Deny, command, format!("it {what}; on the base it passes"));
     }
@@ -226,7 +259,6 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::reports::Reading;
     use crate::floor::tests_run::ReportWay;
     use crate::host::path::RepoPath;
 
@@ -240,7 +272,15 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), leak: None, unready: None }
+        Run {
+            ending: Ending::Exited { code },
+            reading,
+            changed: Vec::new(),
+            leak: None,
+            unready: None,
+            again: Vec::new(),
+            place: 0,
+        }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {
@@ -251,7 +291,7 @@ mod tests {
             runner,
             report: ReportWay::None,
         };
-        let findings = judge(&command, &Ok(claim), base.map(Ok).as_ref());
+        let findings = judge(&command, &Ok(claim), base.map(Ok).as_ref(), None);
         findings.iter().map(|f| f.state).max().unwrap_or(State::Pass)
     }
 
