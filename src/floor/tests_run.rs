@@ -15,6 +15,7 @@ mod setup;
 mod store;
 mod toolchain;
 
+pub(in crate::floor) use attempt::Run;
 pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
@@ -29,7 +30,6 @@ use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, ComparedRecord, Finding, Purpose, Remedy, State, TestsRecord};
 use attempt::Attempt;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -132,65 +132,6 @@ impl TestsOutcome {
     pub fn tests(&self, side: Side) -> impl Iterator<Item = &TestsRecord> {
         let first = move |facts: &&Facts| facts.side == side && facts.command.purpose == Purpose::Tests;
         self.runs.iter().filter(first).filter_map(|facts| facts.tests.as_ref())
-    }
-}
-
-/// One test command's run.
-#[derive(Debug, Clone)]
-pub(in crate::floor) struct Run {
-    pub(in crate::floor) ending: Ending,
-    reading: Reading,
-    /// Tracked paths it changed.
-    changed: Vec<RepoPath>,
-    /// A package folder outside the room that node's module look-up finds.
-    leak: Option<PathBuf>,
-    /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
-    unready: Option<String>,
-    /// Its repetitions, if it was red.
-    again: Vec<Repetition>,
-    /// Which of the outcome's runs it is.
-    place: usize,
-}
-
-/// A red run, run again.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Repetition {
-    ending: Ending,
-    reading: Reading,
-}
-
-impl Run {
-    /// True if its list of tests is whole and its exit status says the same.
-    pub(in crate::floor) fn is_borne_out(&self) -> bool {
-        self.reading.complete && self.ending.is_success() == (self.reading.failed == 0)
-    }
-
-    /// True if it is known to have executed anything.
-    pub(in crate::floor) fn has_tests(&self) -> bool {
-        self.reading.executed.is_some_and(|count| count > 0) || !self.reading.cases.is_empty()
-    }
-
-    /// Why its list of tests cannot be believed; none if it can.
-    pub(in crate::floor) fn doubt(&self) -> Option<String> {
-        if let Some(why) = &self.unready {
-            return Some(why.clone());
-        }
-        if let Some(path) = self.changed.first() {
-            return Some(format!("the run changed the tracked file {path}"));
-        }
-        let said = if self.reading.trouble.is_empty() {
-            format!("it {} and its report does not name every test", self.ending.sentence())
-        } else {
-            self.reading.trouble.join("; ")
-        };
-        // pytest's way to say that it collected nothing is a red exit with a whole, empty list.
-        let is_empty = self.reading.complete && self.reading.executed == Some(0);
-        (!self.is_borne_out() && !is_empty).then_some(said)
-    }
-
-    /// What it and its repetitions reported.
-    pub(in crate::floor) fn readings(&self) -> Vec<&Reading> {
-        std::iter::once(&self.reading).chain(self.again.iter().map(|again| &again.reading)).collect()
     }
 }
 

@@ -9,6 +9,7 @@ mod cases_index;
 mod change;
 mod consult;
 mod house;
+mod kept;
 mod process;
 mod prompt;
 mod real_board;

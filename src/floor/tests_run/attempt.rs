@@ -2,11 +2,73 @@
 
 use super::store::{Key, Store};
 use super::{Facts, Side, Site};
-use super::{Repetition, Reuse, Run, Runs, TestCommand, judge, run_one, set_up_all};
+use super::{Reuse, Runs, TestCommand, judge, run_one, set_up_all};
 use crate::floor::Inspection;
+use crate::floor::reports::Reading;
 use crate::host::ids::CommitId;
+use crate::host::path::RepoPath;
+use crate::host::process::Ending;
 use crate::receipts::Purpose;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// One test command's run.
+#[derive(Debug, Clone)]
+pub(in crate::floor) struct Run {
+    pub(in crate::floor) ending: Ending,
+    pub(super) reading: Reading,
+    /// Tracked paths it changed.
+    pub(super) changed: Vec<RepoPath>,
+    /// A package folder outside the room that node's module look-up finds.
+    pub(super) leak: Option<PathBuf>,
+    /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
+    pub(super) unready: Option<String>,
+    /// Its repetitions, if it was red.
+    pub(super) again: Vec<Repetition>,
+    /// Which of the outcome's runs it is.
+    pub(super) place: usize,
+}
+
+/// A red run, run again.
+#[derive(Debug, Clone)]
+pub(super) struct Repetition {
+    pub(super) ending: Ending,
+    pub(super) reading: Reading,
+}
+
+impl Run {
+    /// True if its list of tests is whole and its exit status says the same.
+    pub(in crate::floor) fn is_borne_out(&self) -> bool {
+        self.reading.complete && self.ending.is_success() == (self.reading.failed == 0)
+    }
+
+    /// True if it is known to have executed anything.
+    pub(in crate::floor) fn has_tests(&self) -> bool {
+        self.reading.executed.is_some_and(|count| count > 0) || !self.reading.cases.is_empty()
+    }
+
+    /// Why its list of tests cannot be believed; none if it can.
+    pub(in crate::floor) fn doubt(&self) -> Option<String> {
+        if let Some(why) = &self.unready {
+            return Some(why.clone());
+        }
+        if let Some(path) = self.changed.first() {
+            return Some(format!("the run changed the tracked file {path}"));
+        }
+        let said = if self.reading.trouble.is_empty() {
+            format!("it {} and its report does not name every test", self.ending.sentence())
+        } else {
+            self.reading.trouble.join("; ")
+        };
+        // pytest's way to say that it collected nothing is a red exit with a whole, empty list.
+        let is_empty = self.reading.complete && self.reading.executed == Some(0);
+        (!self.is_borne_out() && !is_empty).then_some(said)
+    }
+
+    /// What it and its repetitions reported.
+    pub(in crate::floor) fn readings(&self) -> Vec<&Reading> {
+        std::iter::once(&self.reading).chain(self.again.iter().map(|again| &again.reading)).collect()
+    }
+}
 
 /// What all runs of one attempt share.
 pub(super) struct Attempt<'a> {

@@ -5,8 +5,9 @@
 //! exist. What may come out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that
 //! changed tracked files, or whose report could not be read.
 
+use super::attempt::Repetition;
 use super::run::free_log;
-use super::{Facts, Repetition, Run, Side, TestCommand, judge, record, toolchain};
+use super::{Facts, Run, Side, TestCommand, judge, record, toolchain};
 use crate::config::{SandboxRequirement, Settings};
 use crate::floor::reports::Reading;
 use crate::host::git::Repo;
