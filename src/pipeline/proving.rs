@@ -7,7 +7,7 @@ use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use crate::receipts::redact::redact_log;
 use crate::receipts::{CheckReport, ComparedRecord, Fact, State};
 use crate::task::Task;
@@ -43,6 +43,8 @@ impl Run<'_> {
         self.record_comparisons(&tests, &test_receipts)?;
         self.check(tests.report.clone())?;
         self.check(tests.kept.clone())?;
+        let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
+        self.check(reported)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);

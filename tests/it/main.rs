@@ -5,17 +5,31 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod bad_input;
+mod board;
+mod cases;
 mod cases_index;
 mod change;
 mod consult;
+mod diff;
+mod docs;
+mod encoding;
 mod house;
+mod injection;
 mod kept;
+mod line_endings;
 mod process;
 mod prompt;
 mod real_board;
+mod reports;
 mod rooms;
 mod runners;
 mod sandbox;
+mod snapshot;
 mod stand;
+mod submodules;
 mod support;
+mod task_files;
 mod verdicts;
+mod verify;
+mod worktree;

@@ -5,7 +5,7 @@
 //! its settings and the list of what it installed count too.
 
 use crate::host::Host;
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
