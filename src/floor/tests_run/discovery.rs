@@ -303,7 +303,7 @@ mod tests {
             report: Some("report.xml".to_owned()),
             ..TestSettings::default()
         };
-        assert!(matches!(ask(&settings, &[], &[("report.xml", "")], &["x"]), Err(PlanError::Report { .. })));
+        assert!(matches!(ask(&settings, &[("report.xml", "")], &[], &["x"]), Err(PlanError::Report { .. })));
         let Plan::Commands(commands) = ask(&settings, &[], &[], &["x"]).unwrap() else { panic!("none") };
         assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Junit));
         let formatted = |format: &str| TestSettings { format: Some(format.to_owned()), ..settings.clone() };
