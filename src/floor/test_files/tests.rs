@@ -160,7 +160,7 @@ def test_e():
 
 #[test]
 fn javascript_tests_are_found_in_every_dialect() {
-    let text = r#"
+    let text = r"
 import test from 'node:test';
 // test('no', () => {})
 describe('outer', () => {
@@ -177,7 +177,7 @@ if (/x/.test('y')) { regexp.test(line); }
 xit('three', function () { this.skip(); });
 for (const c of cases) test(`case ${c}`, () => assert.equal(c, 1));
 const check = (x) => { assert.equal(x, 1); };
-"#;
+";
     let tests = definitions(&at("a.test.js"), text.as_bytes());
     let names: Vec<_> = tests.iter().map(|test| test.name.as_str()).collect();
     assert_eq!(
