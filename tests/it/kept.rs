@@ -247,8 +247,10 @@ impl Lies {
             let outcome = judged(&trial);
             assert_eq!(outcome.decision(), "send-back", "{}: {name}\n{outcome}", self.command);
             if name != "empties" {
-                let said = said(&outcome, "tests-kept");
-                assert!(said.contains("deny") && said.contains("greets"), "{}: {name}\n{outcome}", self.command);
+                // What a runner calls `todo` still runs: there the exit status contradicts the report.
+                let said = said(&outcome, "tests-kept") + &said(&outcome, "tests-run");
+                let denies = said.lines().any(|line| line.starts_with("deny") && line.contains("greets"));
+                assert!(denies, "{}: {name}\n{outcome}", self.command);
             }
         }
         let trial = self.start();

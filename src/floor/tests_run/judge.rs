@@ -121,7 +121,9 @@ pub(super) fn judge(
             let names = listed(&failing(&run.reading.cases));
             let why =
                 format!("it exited with code 0 although its report lists {} failing: {names}", run.reading.failed);
-            let state = if is_green(before_shape) { State::Deny } else { State::Unknown };
+            // On a red base the same failures still made the run fail: the claim took that away.
+            let told = is_green(before_shape) || before_shape == Some(Shape::Red);
+            let state = if told { State::Deny } else { State::Unknown };
             findings.push(finding(state, command, format!("{why}; {}", base_in_words(base, before_shape))));
         }
         Shape::Zero => findings.push(zero(command, run, before)),
@@ -315,6 +317,7 @@ mod tests {
             (&zero, Some(&zero), State::Unknown),
             (&lie, Some(&green), State::Deny),
             (&lie, Some(&lie), State::Unknown),
+            (&lie, Some(&red), State::Deny),
             (&silent, Some(&green), State::Unknown),
             (&hung, Some(&green), State::Unknown),
         ] {
