@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 /// At most this many entries are kept, the newest.
 const MOST_ENTRIES: usize = 256;
+/// No entry has more runs: one, and its repetitions.
+const MOST_RUNS: usize = 16;
 /// A larger entry, or log, is not read.
 const LARGEST: u64 = 64 << 20;
 
@@ -184,7 +186,7 @@ impl Store {
         let beyond = entries.len().saturating_sub(MOST_ENTRIES);
         for (_, path) in &entries[..beyond] {
             let number = |at: usize| path.with_extension(format!("{at}.log"));
-            (0..).map(number).take_while(|log| fs::remove_file(log).is_ok()).for_each(drop);
+            (0..=MOST_RUNS).map(number).take_while(|log| fs::remove_file(log).is_ok()).for_each(drop);
             fs::remove_file(path)?;
         }
         Ok(())

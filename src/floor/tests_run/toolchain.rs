@@ -6,6 +6,7 @@
 
 use crate::host::Host;
 use crate::host::digest::digest;
+use crate::host::path::escape;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -69,8 +70,9 @@ pub(super) fn fingerprint(host: &Host) -> String {
 fn describe(file: &Path, into: &mut String) {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if let Ok(meta) = std::fs::metadata(&real) {
+        let [name, real] = [file, &real].map(|path| escape(path.as_os_str().as_bytes()));
         // Writing to a string cannot fail.
-        let _ = writeln!(into, "{file:?} {real:?} {} {}.{}", meta.len(), meta.mtime(), meta.mtime_nsec());
+        let _ = writeln!(into, "{name} {real} {} {}.{}", meta.len(), meta.mtime(), meta.mtime_nsec());
     }
 }
 
