@@ -74,7 +74,8 @@ impl<'a> Findings<'a> {
         Self { on, text, found: Vec::new(), notes: Vec::new(), looked: false }
     }
 
-    /// One command. `base` is none where it was not asked for, or has no such command.
+    /// One command. `base` is none where it was not asked for, or has no such command; `compared` is none where the two
+    /// cannot be compared and `tests-run` says why: one reason is told once.
     pub(in crate::floor) fn add(
         &mut self,
         command: &TestCommand,
@@ -86,13 +87,16 @@ impl<'a> Findings<'a> {
         let Ok(claim) = claim else { return self.note(format!("{name} was not run on the claim; tests-run says why")) };
         let base = match base {
             Some(Ok(base)) => base,
+            Some(Err(_)) if !claim.ending.is_success() => return self.note(format!("{name}: tests-run says why")),
             Some(Err(why)) => {
                 self.found.push(unknown(name, EXPECTED, format!("the base could not be tested: {why}")));
                 return;
             }
             None => return self.note(format!("{name}: there is nothing of the base to compare with")),
         };
-        let Some(found) = compared else { return };
+        let Some(found) = compared else {
+            return self.note(format!("{name}: the tests of both sides cannot be compared; tests-run says why"));
+        };
         self.looked = true;
         let (before, now) = found.executed;
         if !base.has_tests() && !base.ending.is_success() {

@@ -204,8 +204,10 @@ pub fn run_tests(
         if let (Some((claim, base)), Some(found)) = (both, &found) {
             compared.push(Compared { claim: claim.place, base: base.place, record: found.record() });
         }
-        findings.extend(judge::judge(command, &claim[at], base, found.as_ref()));
-        kept.add(command, &claim[at], base, found.as_ref());
+        let judged = judge::judge(command, &claim[at], base, found.as_ref());
+        let is_settled = judged.iter().any(|finding| finding.state >= State::Unknown);
+        findings.extend(judged);
+        kept.add(command, &claim[at], base, found.as_ref().filter(|found| found.complete || !is_settled));
     }
     let note = judge::summary(commands, &claim);
     TestsOutcome { report: CheckReport::of(ID, findings).noting(note), kept: kept.into_report(), runs, compared }

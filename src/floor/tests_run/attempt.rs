@@ -48,7 +48,7 @@ impl Run {
 
     /// Why its list of tests cannot be believed; none if it can.
     pub(in crate::floor) fn doubt(&self) -> Option<String> {
-        if let Some(why) = &self.unready {
+        if let Some(why) = self.unready.as_ref().filter(|_| !self.is_borne_out()) {
             return Some(why.clone());
         }
         if let Some(path) = self.changed.first() {
