@@ -206,8 +206,14 @@ pub fn run_tests(
         }
         let judged = judge::judge(command, &claim[at], base, found.as_ref());
         let is_settled = judged.iter().any(|finding| finding.state >= State::Unknown);
+        let is_doubted = claim[at].as_ref().is_ok_and(|run| run.doubt().is_some());
         findings.extend(judged);
-        kept.add(command, &claim[at], base, found.as_ref().filter(|found| found.complete || !is_settled));
+        kept.add(
+            command,
+            &claim[at],
+            base,
+            found.as_ref().filter(|found| !is_settled || (found.complete && !is_doubted)),
+        );
     }
     let note = judge::summary(commands, &claim);
     TestsOutcome { report: CheckReport::of(ID, findings).noting(note), kept: kept.into_report(), runs, compared }
