@@ -208,12 +208,7 @@ pub fn run_tests(
         let is_settled = judged.iter().any(|finding| finding.state >= State::Unknown);
         let is_doubted = claim[at].as_ref().is_ok_and(|run| run.doubt().is_some());
         findings.extend(judged);
-        kept.add(
-            command,
-            &claim[at],
-            base,
-            found.as_ref().filter(|found| !is_settled || (found.complete && !is_doubted)),
-        );
+        kept.add(command, &claim[at], base, found.as_ref().filter(|_| !(is_settled && is_doubted)));
     }
     let note = judge::summary(commands, &claim);
     TestsOutcome { report: CheckReport::of(ID, findings).noting(note), kept: kept.into_report(), runs, compared }
