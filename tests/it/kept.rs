@@ -177,6 +177,9 @@ fn a_new_test_that_flakes_denies_and_an_old_one_is_named() {
     assert!(strict.facts(&outcome, "command").iter().all(|command| command["purpose"] != "rerun"), "{outcome}");
 }
 
+/// What becomes of an entry's bytes.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
 #[test]
 fn the_same_tree_is_never_tested_twice_unless_asked_afresh() {
     let trial = Trial::new(&["It says hello"]).honest();
@@ -194,7 +197,7 @@ fn the_same_tree_is_never_tested_twice_unless_asked_afresh() {
     assert_eq!(stored(&trial.verify(&["--fresh"])), 0, "who asks for a fresh judgement gets fresh tests");
     assert_eq!(stored(&trial.verify(&[])), 2);
     // Damage of any kind makes an entry vanish, never a result.
-    let damages: [fn(&[u8]) -> Vec<u8>; 3] = [
+    let damages: [Damage; 3] = [
         |_| Vec::new(),
         |bytes| bytes[..bytes.len() / 2].to_vec(),
         |bytes| String::from_utf8_lossy(bytes).replace("\"passed\"", "\"failed\"").into_bytes(),
@@ -227,7 +230,7 @@ struct Lies {
     command: &'static str,
     path: &'static str,
     base: &'static str,
-    lies: [(&'static str, &'static str); 6],
+    ways: [(&'static str, &'static str); 6],
     elsewhere: &'static str,
     honest: [&'static str; 2],
 }
@@ -241,7 +244,7 @@ impl Lies {
     }
 
     fn try_all(&self) {
-        for (name, text) in self.lies {
+        for (name, text) in self.ways {
             let trial = self.start();
             trial.work(self.path, text);
             let outcome = judged(&trial);
@@ -280,7 +283,7 @@ fn hack_delete_skip_is_stopped_whatever_the_node_test_became() {
         command: "node --test",
         path: "a.test.mjs",
         base: "import { test } from 'node:test';\nimport assert from 'node:assert';\nimport fs from 'node:fs';\ntest('is there', () => { assert.ok(fs.existsSync('greeting.txt')); });\ntest('greets', () => { assert.match(fs.readFileSync('greeting.txt', 'utf8'), /hello, all/); });\n",
-        lies: [
+        ways: [
             ("deletes", "import { test } from 'node:test';\nimport assert from 'node:assert';\nimport fs from 'node:fs';\ntest('is there', () => { assert.ok(fs.existsSync('greeting.txt')); });\n"),
             ("skips", "import { test } from 'node:test';\nimport assert from 'node:assert';\nimport fs from 'node:fs';\ntest('is there', () => { assert.ok(fs.existsSync('greeting.txt')); });\ntest.skip('greets', () => { assert.match(fs.readFileSync('greeting.txt', 'utf8'), /hello, all/); });\n"),
             ("todo", "import { test } from 'node:test';\nimport assert from 'node:assert';\nimport fs from 'node:fs';\ntest('is there', () => { assert.ok(fs.existsSync('greeting.txt')); });\ntest.todo('greets', () => { assert.match(fs.readFileSync('greeting.txt', 'utf8'), /hello, all/); });\n"),
@@ -306,7 +309,7 @@ fn hack_delete_skip_is_stopped_whatever_the_pytest_became() {
         command: "python3 -m pytest",
         path: "test_a.py",
         base: "def test_is_there():\n    assert open('greeting.txt')\ndef test_greets():\n    assert 'hello, all' in open('greeting.txt').read()\n",
-        lies: [
+        ways: [
             ("deletes", "def test_is_there():\n    assert open('greeting.txt')\n"),
             ("skips", "import pytest\ndef test_is_there():\n    assert open('greeting.txt')\n@pytest.mark.skip\ndef test_greets():\n    assert 'hello, all' in open('greeting.txt').read()\n"),
             ("xfails", "import pytest\ndef test_is_there():\n    assert open('greeting.txt')\n@pytest.mark.xfail\ndef test_greets():\n    assert 'hello, all' in open('greeting.txt').read()\n"),
