@@ -6,9 +6,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A git command that failed, in words.
+/// Something that failed, in words.
 #[derive(Debug)]
 pub(crate) struct Failed(String);
+
+impl Failed {
+    /// What failed, in words.
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
 
 impl std::fmt::Display for Failed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,7 +46,8 @@ impl Clone {
         Ok(clone)
     }
 
-    fn top(&self) -> PathBuf {
+    /// Its worktree, which has nothing checked out.
+    pub(crate) fn top(&self) -> PathBuf {
         self.folder.path().join("replayed")
     }
 

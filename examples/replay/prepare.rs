@@ -15,8 +15,6 @@ pub(crate) struct Claim {
     pub(crate) base: String,
     /// The claim commit, a child of the base.
     pub(crate) commit: String,
-    /// How many paths of the conductor's bookkeeping were put back.
-    pub(crate) put_back: usize,
     /// True if the task had to be read from the claim, because the parent had no file of it.
     pub(crate) borrowed: bool,
 }
@@ -29,9 +27,9 @@ pub(crate) fn claim(clone: &Clone, step: &Step) -> Result<Claim, Failed> {
         Some(file) if !known => synthetic_base(clone, step, file)?,
         _ => step.parent.clone(),
     };
-    let (tree, put_back) = without_bookkeeping(clone, step)?;
+    let tree = without_bookkeeping(clone, step)?;
     let commit = commit(clone, &tree, &base, &format!("claim {}", step.task))?;
-    Ok(Claim { base, commit, put_back, borrowed: !known })
+    Ok(Claim { base, commit, borrowed: !known })
 }
 
 fn paths_of(clone: &Clone, commit: &str) -> Result<Vec<String>, Failed> {
@@ -82,7 +80,7 @@ fn undone(text: &str) -> String {
     before
 }
 
-fn without_bookkeeping(clone: &Clone, step: &Step) -> Result<(String, usize), Failed> {
+fn without_bookkeeping(clone: &Clone, step: &Step) -> Result<String, Failed> {
     let changed =
         clone.git(&["diff-tree", "-r", "--no-renames", "--raw", "--full-index", "-z", &step.parent, &step.commit])?;
     let changed = String::from_utf8_lossy(&changed).into_owned();
@@ -97,7 +95,7 @@ fn without_bookkeeping(clone: &Clone, step: &Step) -> Result<(String, usize), Fa
             entries.push(format!("{mode} {old}\t{path}"));
         }
     }
-    Ok((edited_tree(clone, &step.commit, &entries)?, entries.len()))
+    edited_tree(clone, &step.commit, &entries)
 }
 
 /// The tree of a commit with these index entries put over it.

@@ -62,11 +62,11 @@ pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> 
             None if repo.is_shallow() => {
                 Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) })
             }
-            None if repo.resolve("HEAD")?.is_none() => Err(unborn(current_branch(repo)?)),
+            None if repo.resolve("HEAD")?.is_none() => Err(unborn(repo.current_branch()?)),
             None => Err(BaseError::Unknown { rev: escape(rev.as_bytes()) }),
         };
     }
-    let branch = current_branch(repo)?;
+    let branch = repo.current_branch()?;
     let Some(head) = repo.resolve("HEAD")? else {
         return Err(unborn(branch));
     };
@@ -101,20 +101,13 @@ fn unborn(branch: Option<String>) -> BaseError {
     BaseError::Unborn { branch: branch.unwrap_or_else(|| "HEAD".to_owned()) }
 }
 
-fn current_branch(repo: &Repo) -> Result<Option<String>, GitError> {
-    let output = repo.git().run_unchecked(["symbolic-ref", "--quiet", "HEAD"])?;
-    Ok(output.success().then(|| output.line()).and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
-}
-
 fn from_upstream(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Base>, BaseError> {
-    let asked = format!("refs/heads/{branch}");
-    let output = repo.git().run(["for-each-ref", "--format=%(upstream)", &asked])?;
-    let upstream = output.line();
+    let Some(upstream) = repo.upstream_of(branch)? else { return Ok(None) };
     // A branch that tracks its own published copy says where it was pushed, not where it came from.
     let own_copy =
         upstream.strip_prefix("refs/remotes/").and_then(|r| r.split_once('/')).is_some_and(|(_, b)| b == branch);
     let is_default = matches!(branch, "main" | "master");
-    if upstream.is_empty() || (own_copy && !is_default) {
+    if own_copy && !is_default {
         return Ok(None);
     }
     let Some(tip) = repo.resolve(&upstream)? else { return Ok(None) };

@@ -89,12 +89,19 @@ fn under<'p>(root: &RepoPath, path: &'p RepoPath, name: &[u8]) -> Option<&'p [u8
     (!context.is_empty() && !context.contains(&b'/')).then_some(context)
 }
 
-/// True for the task's file at the base and for a file of the same name in another lifecycle folder of its context.
+/// True for the task's file at the base, and for a file of its context that has the same name or is named after the
+/// same id: a slug may change, whose task it is does not.
 fn is_own_task(on: &Inspection<'_>, layout: Layout, path: &RepoPath) -> bool {
     let Some(own) = on.task_path else { return false };
     if path == own {
         return true;
     }
     let (Some(here), Some(there)) = (layout.place(path), layout.place(own)) else { return false };
-    here.context == there.context && path.file_name() == own.file_name()
+    let by_id = on.task.and_then(|task| task.id.as_ref()).is_some_and(|id| is_named_after(path, id.as_str()));
+    here.context == there.context && (path.file_name() == own.file_name() || by_id)
+}
+
+fn is_named_after(path: &RepoPath, id: &str) -> bool {
+    let stem = path.file_name().strip_suffix(b".md").and_then(|stem| stem.strip_prefix(id.as_bytes()));
+    stem.is_some_and(|slug| slug.is_empty() || slug.starts_with(b"-"))
 }

@@ -84,7 +84,7 @@ pub(super) fn examine(number: Option<u32>, bytes: &[u8]) -> Vec<Fault> {
         Err(why) => {
             use FrontmatterError as F;
             let none = matches!(why, F::Absent | F::NotFirst { .. } | F::Unclosed | F::Dots { .. });
-            let state = if none { State::Deny } else { State::Ask };
+            let state = if none && !has_head(text) { State::Deny } else { State::Ask };
             let expected = "frontmatter with id, title, scope, status and date";
             faults.push(fault(state, "frontmatter", expected, why.to_string()));
             1
@@ -92,6 +92,19 @@ pub(super) fn examine(number: Option<u32>, bytes: &[u8]) -> Vec<Fault> {
     };
     sections(&Document::read(text.lines().skip(body_line - 1)), &mut faults);
     faults
+}
+
+/// True for the older way to head a record: status and date as lines between the title and the first section. It says
+/// what frontmatter says, only not to a program, so nobody's work is false for it.
+fn has_head(text: Text<'_>) -> bool {
+    let head = || text.lines().map(|line| line.text).take_while(|line| !line.starts_with("## "));
+    let gives = |line: &str, key: &str| {
+        let line = line.trim_start_matches([' ', '-', '*', '+']);
+        let rest = line.get(..key.len()).filter(|word| word.eq_ignore_ascii_case(key)).map(|_| &line[key.len()..]);
+        let value = rest.and_then(|rest| rest.trim_start_matches(['*', ' ']).strip_prefix(':'));
+        value.is_some_and(|value| !value.trim_matches(['*', ' ', '\r']).is_empty())
+    };
+    ["Status", "Date"].iter().all(|key| head().any(|line| gives(line, key)))
 }
 
 fn fields(number: Option<u32>, front: &Frontmatter, faults: &mut Vec<Fault>) {
@@ -194,6 +207,24 @@ mod tests {
         let bare = GOOD.split_once("---\n# ").unwrap().1;
         assert_eq!(rules(&format!("# {bare}")), [(State::Deny, "frontmatter".to_owned())]);
         assert_eq!(examine(None, b"\xff")[0].rule, "text");
+    }
+
+    #[test]
+    fn a_record_headed_by_lines_instead_of_frontmatter_is_asked_about() {
+        let sections = "## Context\nc\n\n## Decision\nx over y\n\n## Consequences\nq\n";
+        for (head, state) in [
+            ("# ADR-0007: x\n\n- Status: accepted\n- Date: 2026-01-02\n", State::Ask),
+            ("# 7. x\n\nDate: 2026-01-02\n\n**Status:** accepted\n", State::Ask),
+            ("# ADR-0007: x\n\n- **Status**: accepted\n* date : 2026-01-02\n", State::Ask),
+            ("# ADR-0007: x\n\n- Status:\n- Date: 2026-01-02\n", State::Deny),
+            ("# ADR-0007: x\n\n- Status: accepted\n", State::Deny),
+            ("# ADR-0007: x\n", State::Deny),
+            ("---\nid: 7\nStatus: accepted\nDate: d\n", State::Ask),
+        ] {
+            assert_eq!(rules(&format!("{head}\n{sections}")), [(state, "frontmatter".to_owned())], "{head}");
+        }
+        let below = format!("# x\n\n{sections}\nStatus: accepted\nDate: 2026-01-02\n");
+        assert_eq!(rules(&below), [(State::Deny, "frontmatter".to_owned())]);
     }
 
     #[test]

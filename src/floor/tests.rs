@@ -2,6 +2,7 @@
 
 mod board;
 mod masked;
+mod own_task;
 mod records;
 mod report;
 mod tampered;

@@ -138,33 +138,47 @@ impl Repo {
     /// # Errors
     /// No git or too old a one, no repository, a bare one.
     pub fn discover(host: &Host, start: &Path) -> Result<Self, GitError> {
-        let git = Git::new(host, start);
-        let version = git.version()?;
+        let version = Git::new(host, start).version()?;
+        Self::open(host, start, version)
+    }
+
+    /// Another worktree, of this repository or not, found by the same git program.
+    ///
+    /// # Errors
+    /// As [`Repo::discover`].
+    pub fn discover_beside(&self, start: &Path) -> Result<Self, GitError> {
+        Self::open(&self.host, start, self.version.clone())
+    }
+
+    fn open(host: &Host, start: &Path, version: String) -> Result<Self, GitError> {
         let asked = [
             "--is-bare-repository",
             "--is-shallow-repository",
             "--show-object-format",
             "--absolute-git-dir",
             "--git-common-dir",
+            "--show-toplevel",
         ];
-        let output = git.clone().run_unchecked(["rev-parse"].into_iter().chain(asked))?;
-        if !output.success() {
-            return Err(GitError::NoRepository { path: start.to_owned(), said: output.said() });
-        }
-        let mut lines = output.stdout.split(|b| *b == b'\n');
+        // One process: what a repository without a worktree answers before the last question is still answered.
+        let output = Git::new(host, start).run_unchecked(["rev-parse"].into_iter().chain(asked))?;
+        let mut lines = output.stdout.splitn(asked.len(), |b| *b == b'\n');
         let mut next = || lines.next().map(<[u8]>::to_vec).unwrap_or_default();
         let (bare, shallow, format) = (next() == b"true", next() == b"true", next());
         let git_dir = PathBuf::from(OsStr::from_bytes(&next()));
+        let common = next();
+        if git_dir.as_os_str().is_empty() || common.is_empty() {
+            return Err(GitError::NoRepository { path: start.to_owned(), said: output.said() });
+        }
         // Relative answers are relative to where git ran.
-        let common_dir = canonical(&start.join(OsStr::from_bytes(&next())))?;
+        let common_dir = canonical(&start.join(OsStr::from_bytes(&common)))?;
         if bare {
             return Err(GitError::Bare { path: git_dir });
         }
-        let top = git.run_unchecked(["rev-parse", "--show-toplevel"])?;
-        if !top.success() {
+        if !output.success() {
             return Err(GitError::NoWorktree { path: start.to_owned() });
         }
-        let top = PathBuf::from(OsStr::from_bytes(top.trim_end_newline()));
+        let top = next();
+        let top = PathBuf::from(OsStr::from_bytes(top.strip_suffix(b"\n").unwrap_or(&top)));
         let format = if format == b"sha256" { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let graph = if format == ObjectFormat::Sha1 { open_graph(&git_dir) } else { None };
         Ok(Self {

@@ -93,7 +93,7 @@ fn open_worktree(request: &VerifyRequest, host: &Host) -> Result<Repo, VerifyErr
         let folder = top.join(".worktrees").join(id.as_str());
         // A link could lead anywhere; git makes folders.
         if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) && folder.join(".git").exists() {
-            let repo = Repo::discover(host, &folder)?;
+            let repo = home.discover_beside(&folder)?;
             if repo.common_dir() != home.common_dir() {
                 return Err(VerifyError::ForeignWorktree { folder, belongs: repo.common_dir().to_owned() });
             }

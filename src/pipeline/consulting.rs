@@ -137,7 +137,6 @@ impl Run<'_> {
             }
             let mut record = consulted.record;
             record.resend = round == 2;
-            let disturbed = !record.trespasses.is_empty() && record.level.as_ref().is_some_and(|level| !level.enforced);
             let travels = consulted.answer.as_ref().map(|answer| redact(answer).bytes).unwrap_or_default();
             record.answer_digest = digest(&travels);
             self.recorder.record(Fact::Consulted(record))?;
@@ -149,12 +148,8 @@ impl Run<'_> {
             };
             self.sealed.answers.push(travels);
             self.recorder.record(Fact::Heard(heard.clone()))?;
-            objections = match heard {
-                HeardRecord::Unusable { detail, .. } => Some(detail),
-                // Without a box nobody can say whose hand it was: asked once more in a fresh room (RULINGS 6).
-                HeardRecord::Trespassed { .. } if disturbed => None,
-                _ => return Ok(()),
-            };
+            let HeardRecord::Unusable { detail, .. } = heard else { return Ok(()) };
+            objections = Some(detail);
         }
         Ok(())
     }

@@ -156,18 +156,11 @@ impl Parts {
 
     /// A verifier is asked once more only after an answer that could not be used: nobody shops for a verdict.
     fn consult(&mut self, consulted: &ConsultedRecord) -> Result<(), DossierError> {
-        // Without a box nobody can say whose hand it was: such a disturbance is retried once (RULINGS 6).
-        let unboxed = |before: &ConsultedRecord| before.level.as_ref().is_some_and(|level| !level.enforced);
-        let disturbed = self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty() && unboxed(before));
-        let again = match &self.heard {
-            Some(HeardRecord::Unusable { .. } | HeardRecord::NoAnswer { .. }) => true,
-            Some(HeardRecord::Trespassed { .. }) => disturbed,
-            _ => false,
-        };
+        let again = matches!(self.heard, Some(HeardRecord::Unusable { .. } | HeardRecord::NoAnswer { .. }));
         if self.waiting || (self.heard.is_some() && !again) {
             return Err(DossierError::Contradiction("a verifier was asked again after a usable answer"));
         }
-        if self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty()) && !disturbed {
+        if self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty()) {
             return Err(DossierError::Contradiction("a verifier that touched something was asked again"));
         }
         if consulted.resend != self.consulted.is_some() || self.consulted.as_ref().is_some_and(|before| before.resend) {

@@ -112,9 +112,11 @@ fn around(watched: &Watched<'_>) -> Result<BTreeMap<String, String>, GitError> {
     for path in watched.also {
         digests(path, &shown(path), &mut state);
     }
-    if watched.room != repo.top() {
-        let place = format!("in {}: ", shown(repo.top()));
-        state.extend(manifest_of_checkout(repo.top()).into_iter().map(|(what, how)| (format!("{place}{what}"), how)));
+    // The main worktree is the user's, also where a worker's is judged.
+    let main = common.parent().filter(|_| common.ends_with(".git")).filter(|main| *main != repo.top());
+    for top in [Some(repo.top()), main].into_iter().flatten().filter(|top| *top != watched.room) {
+        let place = format!("in {}: ", shown(top));
+        state.extend(manifest_of_checkout(top).into_iter().map(|(what, how)| (format!("{place}{what}"), how)));
     }
     Ok(state)
 }

@@ -148,7 +148,6 @@ const ROWS: &[Row] = &[
         input: ONE_CRITERION,
         code: 4,
         says: &["main has no commit yet", "make a first commit"],
-        ..ROW
     },
     Row {
         name: "a bare repository",

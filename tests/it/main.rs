@@ -3,6 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test complains by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment themselves")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
+#![allow(
+    clippy::too_many_lines,
+    clippy::items_after_statements,
+    clippy::wrong_self_convention,
+    reason = "a recipe reads best in one piece"
+)]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod bad_input;
@@ -21,6 +27,7 @@ mod line_endings;
 mod process;
 mod prompt;
 mod real_board;
+mod replayed_history;
 mod reports;
 mod rooms;
 mod runners;

@@ -388,7 +388,7 @@ fn a_declared_report_counts_only_if_this_run_wrote_it() {
     shell(declared("sh run.sh"), REPORT, lie).expect(State::Deny, "although its report lists 1 failing");
     shell(declared("sh run.sh"), REPORT, &format!("{REPORT}exit 1\n")).expect(State::Deny, "report lists no failure");
     let ground = Ground::new();
-    let (first, second) = sides(&ground, &[("out.xml", "<testsuite/>")], &[("run.sh", "true\n")]);
+    let (first, second) = sides(&ground, &[("run.sh", "true\n"), ("out.xml", "<testsuite/>")], &[("x", "y")]);
     let claim = claim_of(&ground, first, second);
     let (repo, settings) = (ground.repo(), declared("sh run.sh"));
     let inspection = inspection(&repo, &settings, &claim);

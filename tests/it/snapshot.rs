@@ -107,8 +107,8 @@ fn snap_large_excluded_from_nothing() {
     let brief = changed.sealed(&stage.repo, "brief.md");
     let id = stage.git(&["hash-object", "data.bin"]);
     assert!(brief.contains(&id[..12]) && brief.contains("file data.bin"), "the content is not shown, but named");
-    // Judged without its content, it is no unqualified PASS.
-    changed.is("hold").because("not-shown").because("data.bin");
+    // It is no text at any size: named with its id, it needs no reading (RULINGS 19).
+    changed.is("land");
 }
 
 /// C009: no commit, no worktree, half a history, no branch.

@@ -177,7 +177,10 @@ fn deeds(trial: &Trial) -> Vec<(String, &'static str)> {
         ("echo x > untracked.txt".to_owned(), "in the room: untracked.txt is new"),
         (format!("{git} stash -u"), "refs/stash is new"),
         (format!("{git} checkout -q --detach"), "HEAD of"),
-        (format!("{git} commit -q --allow-empty -m mine"), "reference refs/heads/aw/greet-001 changed"),
+        (
+            format!("{git} -c user.name=J -c user.email=j@example.invalid commit -q --allow-empty -m mine"),
+            "reference refs/heads/aw/greet-001 changed",
+        ),
         (format!("git -C {main} update-ref refs/heads/main HEAD~1"), "reference refs/heads/main changed"),
         (format!("echo exit > {main}/.git/hooks/pre-push"), "hooks of the repository: pre-push is new"),
         (format!("git -C {main} config core.pager evil"), "config of the repository changed"),
@@ -211,7 +214,11 @@ fn sb_verifier_writes_are_refused_by_the_box_or_void_the_verdict() {
             continue; // A ledger that somebody else wrote to cannot be carried on at all.
         }
         assert_replays(&outcome, &trial.repo);
-        assert!(outcome.json()["verdict"]["what"].to_string().contains(word), "{word}\n{outcome}");
+        let (asked, heard) = (trial.facts(&outcome, "consulted"), trial.facts(&outcome, "heard"));
+        assert!(asked[0]["trespasses"].to_string().contains(word), "{word}\n{outcome}");
+        assert_eq!(heard[0]["heard"], "trespassed", "{outcome}");
+        // No second chance (ADR-0009): what it did once may show no difference when it is done again.
+        assert_eq!(asked.len(), 1, "{outcome}");
         outcome.decides("hold", &["verdict-void"]).exits(3);
         trial.repo.no_process_left();
     }
@@ -389,7 +396,8 @@ fn sized(files: usize) -> (TestRepo, Vec<String>) {
 fn perf_huge_untracked_the_number_of_gits_does_not_grow_with_files() {
     let ((small, few), (large, many)) = (sized(3), sized(3_000));
     assert_eq!(few.len(), many.len(), "{few:#?}\n{many:#?}");
-    assert!(many.len() <= 12, "{many:#?}");
+    // The snapshot's boxed `add` and `write-tree` are the two that the list does not hold.
+    assert!(many.len() + 2 <= 12, "{many:#?}");
     let size = |repo: &TestRepo| {
         let objects = repo.git(&["count-objects", "-v"]);
         objects.lines().find_map(|line| line.strip_prefix("count: ")).unwrap().parse::<usize>().unwrap()

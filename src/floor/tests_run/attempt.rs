@@ -4,11 +4,13 @@ use super::store::{Key, Store};
 use super::{Facts, Side, Site};
 use super::{Reuse, Runs, TestCommand, judge, run_one, set_up_all};
 use crate::floor::Inspection;
+use crate::floor::lockfiles::is_lockfile;
 use crate::floor::reports::Reading;
 use crate::host::ids::CommitId;
 use crate::host::path::RepoPath;
 use crate::host::process::Ending;
 use crate::receipts::Purpose;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// One test command's run.
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(in crate::floor) struct Run {
     pub(in crate::floor) ending: Ending,
     pub(super) reading: Reading,
-    /// Tracked paths it changed.
+    /// Tracked paths it changed, those left out that an earlier run in the same room had changed.
     pub(super) changed: Vec<RepoPath>,
     /// A package folder outside the room that node's module look-up finds.
     pub(super) leak: Option<PathBuf>,
@@ -36,6 +38,11 @@ pub(super) struct Repetition {
 }
 
 impl Run {
+    /// A tracked file it changed that is no lockfile: those a package manager brings up to date as it runs.
+    pub(super) fn rewritten(&self) -> Option<&RepoPath> {
+        self.changed.iter().find(|path| !is_lockfile(path))
+    }
+
     /// True if its list of tests is whole and its exit status says the same.
     pub(in crate::floor) fn is_borne_out(&self) -> bool {
         self.reading.complete && self.ending.is_success() == (self.reading.failed == 0)
@@ -51,7 +58,7 @@ impl Run {
         if let Some(why) = self.unready.as_ref().filter(|_| !self.is_borne_out()) {
             return Some(why.clone());
         }
-        if let Some(path) = self.changed.first() {
+        if let Some(path) = self.rewritten() {
             return Some(format!("the run changed the tracked file {path}"));
         }
         let said = if self.reading.trouble.is_empty() {
@@ -140,11 +147,14 @@ impl<'a> Attempt<'a> {
             Err(why) => return failed(why),
         };
         let mut tested = Vec::new();
+        let mut named: BTreeSet<RepoPath> = BTreeSet::new();
         for (number, command) in commands.iter().enumerate() {
             let run = run_one(&site, number, Purpose::Tests, command, runs);
             tested.push(run.map(|mut run| {
                 run.unready = readiness.get(&command.root).cloned();
                 self.repeat(&site, (number, commands.len()), command, &mut run, runs);
+                // The runs share the room: what an earlier one changed is that one's.
+                run.changed.retain(|path| named.insert(path.clone()));
                 run
             }));
         }

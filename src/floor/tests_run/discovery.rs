@@ -304,6 +304,8 @@ mod tests {
             ..TestSettings::default()
         };
         assert!(matches!(ask(&settings, &[("report.xml", "")], &[], &["x"]), Err(PlanError::Report { .. })));
+        // One that only the claim has is removed before the run: the settings are not to blame.
+        assert!(matches!(ask(&settings, &[], &[("report.xml", "")], &["x"]), Ok(Plan::Commands(_))));
         let Plan::Commands(commands) = ask(&settings, &[], &[], &["x"]).unwrap() else { panic!("none") };
         assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Junit));
         let formatted = |format: &str| TestSettings { format: Some(format.to_owned()), ..settings.clone() };

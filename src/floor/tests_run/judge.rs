@@ -4,8 +4,9 @@ mod differential;
 
 use super::compare::Comparison;
 use super::{Run, Runner, Runs, TestCommand};
+use crate::floor::lockfiles::is_lockfile;
 use crate::floor::reports::Reading;
-use crate::host::path::escape;
+use crate::host::path::{RepoPath, escape};
 use crate::host::process::Ending;
 use crate::receipts::{CaseResult, Finding, Remedy, State, TestCase};
 
@@ -59,7 +60,7 @@ pub(super) fn wants_repetition(runner: Runner, run: &Run) -> bool {
         Some(again) => shape_of(runner, &again.ending, &again.reading),
         None => shape(runner, run),
     };
-    run.unready.is_none() && run.changed.is_empty() && matches!(now, Shape::Red | Shape::Contradicted)
+    run.unready.is_none() && run.rewritten().is_none() && matches!(now, Shape::Red | Shape::Contradicted)
 }
 
 /// True if a report says what it says, so that a stored run is as good as a new one.
@@ -131,10 +132,23 @@ pub(super) fn judge(
     if let Some(found) = compared {
         findings.extend(differential::asides(command, found));
     }
-    if !run.changed.is_empty() {
-        let paths: Vec<String> = run.changed.iter().map(ToString::to_string).collect();
+    findings.extend(rewritten(command, run));
+    findings
+}
+
+/// A package manager brings its lockfile up to date as it runs, for whoever runs it; nothing under test is in it. Any
+/// other tracked file that a run rewrites was not tested as it was frozen.
+fn rewritten(command: &TestCommand, run: &Run) -> Vec<Finding> {
+    let (locks, others): (Vec<&RepoPath>, Vec<&RepoPath>) = run.changed.iter().partition(|path| is_lockfile(path));
+    let shown = |paths: &[&RepoPath]| listed(&paths.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let mut findings = Vec::new();
+    if !locks.is_empty() {
+        let why = format!("the run brought lockfiles up to date: {}", shown(&locks));
+        findings.push(finding(State::Info, command, why));
+    }
+    if !others.is_empty() {
         let why =
-            format!("the run changed tracked files, so what was tested is not what was frozen: {}", listed(&paths));
+            format!("the run changed tracked files, so what was tested is not what was frozen: {}", shown(&others));
         findings.push(finding(State::Unknown, command, why));
     }
     findings
@@ -262,7 +276,6 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
 mod tests {
     use super::*;
     use crate::floor::tests_run::ReportWay;
-    use crate::host::path::RepoPath;
 
     fn run(code: i32, executed: Option<u64>, failed: u64) -> Run {
         let case = TestCase { suite: String::new(), name: "t".to_owned(), file: None, result: CaseResult::Failed };
@@ -326,6 +339,10 @@ mod tests {
         assert_eq!(state(Runner::Pytest, run(5, None, 0), Some(green.clone())), State::Deny);
         let meddling = Run { changed: vec![RepoPath::from("a")], ..green.clone() };
         assert_eq!(state(Runner::NodeTest, meddling, None), State::Unknown);
+        let locking = Run { changed: vec![RepoPath::from("web/package-lock.json")], ..green.clone() };
+        assert_eq!(state(Runner::NodeTest, locking, None), State::Info);
+        let both = Run { changed: vec![RepoPath::from("a"), RepoPath::from("Cargo.lock")], ..green.clone() };
+        assert_eq!(state(Runner::NodeTest, both, None), State::Unknown);
         let unready = Some("the set-up failed".to_owned());
         assert_eq!(state(Runner::Npm, Run { unready: unready.clone(), ..red }, Some(green.clone())), State::Unknown);
         assert_eq!(state(Runner::NodeTest, Run { unready, ..green.clone() }, None), State::Pass);

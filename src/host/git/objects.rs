@@ -53,6 +53,11 @@ impl Entry {
 /// A new file for [`Repo::write_tree`].
 type NewEntry = (u32, String);
 
+/// True for the plain full name of a reference, without any of git's suffixes for revisions.
+fn is_full_name(rev: &str) -> bool {
+    rev.starts_with("refs/") && !rev.contains(['~', '^', ':', '@', '{', '*', '?', '[', '\\', ' '])
+}
+
 impl Repo {
     /// The commit a revision names, or `None` if it names none.
     ///
@@ -64,8 +69,11 @@ impl Repo {
         }
         if let Some(repo) = self.graph.borrow().as_ref() {
             let found = repo.revparse_single(rev).and_then(|object| object.peel_to_commit());
-            if let Ok(commit) = found {
-                return Ok(CommitId::new(&commit.id().to_string()).ok());
+            match found {
+                Ok(commit) => return Ok(CommitId::new(&commit.id().to_string()).ok()),
+                // The full name of a reference has one spelling only.
+                Err(why) if why.code() == git2::ErrorCode::NotFound && is_full_name(rev) => return Ok(None),
+                Err(_) => {}
             }
             // libgit2 knows fewer spellings than git: let git have the last word.
         }

@@ -47,6 +47,39 @@ pub enum RefMove {
 }
 
 impl Repo {
+    /// The branch that is checked out; none where HEAD is detached.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn current_branch(&self) -> Result<Option<String>, GitError> {
+        let branch = |name: &str| name.strip_prefix("refs/heads/").map(str::to_owned);
+        if let Some(repo) = self.graph.borrow().as_ref()
+            && let Ok(head) = repo.find_reference("HEAD")
+        {
+            let target = head.symbolic_target_bytes().map(String::from_utf8_lossy);
+            return Ok(target.as_deref().and_then(branch));
+        }
+        let output = self.git().run_unchecked(["symbolic-ref", "--quiet", "HEAD"])?;
+        Ok(output.success().then(|| output.line()).as_deref().and_then(branch))
+    }
+
+    /// The reference that a branch tracks; none if it tracks nothing.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn upstream_of(&self, branch: &str) -> Result<Option<String>, GitError> {
+        let name = format!("refs/heads/{branch}");
+        if let Some(repo) = self.graph.borrow().as_ref() {
+            match repo.branch_upstream_name(&name) {
+                Ok(found) => return Ok(std::str::from_utf8(&found).ok().map(str::to_owned)),
+                Err(why) if why.code() == git2::ErrorCode::NotFound => return Ok(None),
+                Err(_) => {}
+            }
+        }
+        let line = self.git().run(["for-each-ref", "--format=%(upstream)", &name])?.line();
+        Ok((!line.is_empty()).then_some(line))
+    }
+
     /// The commit a reference points to.
     ///
     /// # Errors

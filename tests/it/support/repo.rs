@@ -171,7 +171,8 @@ impl TestRepo {
     /// Runs the binary and lists every `git` it starts, one argument line each.
     ///
     /// The list is an open file handed down to every child, for a box forbids opening one. A git that has lost it fails
-    /// with 97 rather than go uncounted; only the snapshot's own `add`, once a run, is always boxed and never listed.
+    /// with 97 rather than go uncounted; only the snapshot's own `add` and `write-tree`,
+    /// once each a run, are always boxed and never listed.
     pub(crate) fn run_counting_git(&self, args: &[&str]) -> (Outcome, Vec<String>) {
         let list = self.root().join("git-runs");
         std::fs::write(&list, "").unwrap();
@@ -184,7 +185,7 @@ impl TestRepo {
     fn counting(&self, list: &Path, program: &str) -> (Command, OsString) {
         let folder = self.root().join("counted");
         let script = format!(
-            "#!/bin/sh\nprintf '%s\\n' \"$*\" >&9 || case \" $* \" in\n*' add -A '*) ;;\n\
+            "#!/bin/sh\nprintf '%s\\n' \"$*\" >&9 || case \" $* \" in\n*' add -A '*|*' write-tree '*) ;;\n\
              *) echo 'uncounted git' >&2; exit 97 ;;\nesac\nexec '{}' \"$@\"\n",
             find_program("git").display()
         );
