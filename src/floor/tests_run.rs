@@ -31,7 +31,7 @@ use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, ComparedRecord, Finding, Purpose, Remedy, State, TestsRecord};
 use attempt::Attempt;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The check's public id.
 pub const ID: &str = "tests-run";
