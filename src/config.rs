@@ -77,6 +77,16 @@ pub struct TestSettings {
     pub format: Option<String>,
     /// Globs of files that are tests, whatever their language's habit says.
     pub files: Vec<String>,
+    /// How often a red run is repeated, on both sides, to tell flakes from failures: 1 unless said, at most 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+impl TestSettings {
+    /// See [`TestSettings::retries`].
+    pub fn retries(&self) -> usize {
+        self.retries.unwrap_or(1).min(5) as usize
+    }
 }
 
 /// What a claim may touch.

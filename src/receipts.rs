@@ -5,8 +5,11 @@
 //! nothing else, so that replaying a ledger gives the same decision.
 
 pub mod case;
+mod compared;
 pub mod ledger;
 pub mod redact;
+
+pub use compared::ComparedRecord;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
@@ -56,6 +59,8 @@ pub enum Fact {
     Command(CommandRecord),
     /// The test cases a run reported.
     Tests(TestsRecord),
+    /// The tests of the base against those of the claim.
+    Compared(ComparedRecord),
     /// Whether a criterion's proof holds.
     Proof(ProofRecord),
     /// The claim's token: the last line before the brief.
@@ -292,6 +297,8 @@ pub enum Purpose {
     Setup,
     /// Run the tests.
     Tests,
+    /// Run the tests once more, because some failed: tells flakes from failures, and is never itself a green run.
+    Rerun,
     /// Prove a criterion.
     Criterion,
 }
@@ -322,6 +329,9 @@ pub struct CommandRecord {
     pub strays: u32,
     /// What the box enforced.
     pub level: crate::host::sandbox::Level,
+    /// The key of the stored run that this record was taken from; absent if it ran for this attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<String>,
 }
 
 /// How one test case ended.

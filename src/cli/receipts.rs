@@ -70,8 +70,25 @@ fn line(fact: &Fact) -> String {
             super::console::word(c.state),
             if c.note.is_empty() { String::new() } else { format!(": {}", c.note) }
         ),
-        Fact::Command(c) => format!("command   `{}` on tree {}: {}", c.command, c.tree.short(), c.ending.sentence()),
+        Fact::Command(c) => format!(
+            "command   `{}` on tree {}: {}{}",
+            c.command,
+            c.tree.short(),
+            c.ending.sentence(),
+            if c.cached.is_some() { " (stored by an earlier run)" } else { "" }
+        ),
         Fact::Tests(t) => format!("tests     {} cases on tree {} ({})", t.cases.len(), t.tree.short(), t.format),
+        Fact::Compared(c) => format!(
+            "compared  {} tests kept, {} added; {} mended, {} failing before, {} broken, {} flaky, {} skipped, {} lost",
+            c.kept,
+            c.added,
+            c.mended.len(),
+            c.pre_existing.len(),
+            c.broken.len(),
+            c.flaky.len(),
+            c.skipped.len(),
+            c.lost.len()
+        ),
         Fact::Proof(p) => format!(
             "proof     C{}: on the claim {}, on the base {} ({})",
             p.criterion,

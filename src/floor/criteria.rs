@@ -56,11 +56,6 @@ impl Seen {
     }
 }
 
-/// True if a criterion names a test: then the base's tests have to run too (RULINGS 12).
-pub fn name_tests(criteria: &[Criterion]) -> bool {
-    proofs(criteria).any(|(_, proof)| matches!(proof, Proof::Test { .. }))
-}
-
 /// Evaluates every proof of the checkable criteria. `plan` tells which set-ups a room needs, `tests` is what `tests-run`
 /// found, `logs` a folder for raw logs that nothing under test can write.
 pub fn evaluate(
@@ -178,7 +173,14 @@ fn tested(tests: &TestsOutcome, side: Side, name: &str) -> Seen {
         .collect();
     let records: Vec<_> = of_side.iter().map(|at| tests.runs[*at].tests.as_ref()).collect();
     let (answer, places) = names::ask(&records, name);
+    let again = |wanted: Answer| {
+        let runs = tests.runs.iter().filter(|run| run.side == side && run.command.purpose == Purpose::Rerun);
+        let records: Vec<_> = runs.filter_map(|run| run.tests.as_ref()).map(Some).collect();
+        names::ask(&records, name).0 == wanted
+    };
     let (holds, words) = match answer {
+        Answer::Passed if again(Answer::Failed) => (None, "it passed in one run and failed in another"),
+        Answer::Failed if again(Answer::Passed) => (None, "it failed in one run and passed in another"),
         Answer::Passed => (Some(true), "it ran and passed"),
         Answer::Failed => (Some(false), "it ran and failed"),
         Answer::Skipped => (Some(false), "it was skipped, not run"),

@@ -116,7 +116,7 @@ impl Format {
 }
 
 /// What a report says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// [`Format::name`].
     pub format: String,
@@ -144,7 +144,7 @@ pub struct Reading {
 }
 
 /// Totals as a report declares them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// All tests, run or not.
     pub tests: Option<u64>,

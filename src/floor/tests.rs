@@ -1,8 +1,8 @@
 //! The checks, each on small trees made by hand: for every denial its honest twin.
 
 mod board;
-mod own_task;
 mod masked;
+mod own_task;
 mod records;
 mod report;
 mod tampered;
@@ -317,10 +317,6 @@ fn objects_that_are_gone_make_a_check_unknown_and_blame_nobody() {
     };
     let reports = scene.with(&stand, lost);
     let unknown: Vec<&str> = reports.iter().filter(|r| r.state == State::Unknown).map(|r| r.id.as_str()).collect();
-    assert_eq!(
-        unknown,
-        ["hiding-places", "tamper", "adr-shape", "related-adrs", "conflict-markers", "injection", "tests-tampered"]
-    );
     assert_eq!(
         unknown,
         ["hiding-places", "tamper", "adr-shape", "related-adrs", "conflict-markers", "injection", "tests-tampered"]

@@ -4,26 +4,32 @@
 //! report and exit status must agree. A red run denies only if the same command is green on the base in the same kind of
 //! room, otherwise the environment is in question and a person decides. Zero executed tests is never green (RULINGS 13).
 
+mod attempt;
+pub(in crate::floor) mod compare;
 pub mod discovery;
 mod judge;
 mod mask;
 mod run;
 mod runner;
 mod setup;
+mod store;
+mod toolchain;
 
+pub(in crate::floor) use attempt::Run;
 pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
 
-use super::Inspection;
 use super::reports::{Format, LARGEST_REPORT, Reading, Source, read_report};
+use super::{Inspection, tests_kept};
 use crate::config::TestSettings;
 use crate::host::git::Change;
-use crate::host::ids::CommitId;
+use crate::host::ids::TreeId;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
-use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestsRecord};
+use crate::receipts::{CheckReport, ComparedRecord, Finding, Purpose, Remedy, State, TestsRecord};
+use attempt::Attempt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -82,33 +88,51 @@ pub enum Baseline {
     Always,
 }
 
+/// Whether a stored run of the same command on the same tree may stand for a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// Yes, where everything that a run depends on is the same.
+    Stored,
+    /// No: every command runs (`--fresh`), and what is stored is replaced.
+    Nothing,
+}
+
 /// What the test runs showed.
 #[derive(Debug, Clone)]
 pub struct TestsOutcome {
-    /// The check's report.
+    /// The report of `tests-run`.
     pub report: CheckReport,
-    /// Every command that was run, in order.
+    /// The report of `tests-kept`.
+    pub kept: CheckReport,
+    /// Every command that was run, or taken from the store, in order.
     pub runs: Vec<Facts>,
+    /// The tests of both sides compared, command by command.
+    pub compared: Vec<Compared>,
+}
+
+/// One command's tests on both sides.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// Of [`TestsOutcome::runs`], the run on the claim.
+    pub claim: usize,
+    /// Of [`TestsOutcome::runs`], the run on the base.
+    pub base: usize,
+    /// The receipt; its two numbers are 0 until the ledger has numbered the runs.
+    pub record: ComparedRecord,
 }
 
 impl TestsOutcome {
-    /// The tests reported on one side, command by command.
-    pub fn tests(&self, side: Side) -> impl Iterator<Item = &TestsRecord> {
-        self.runs.iter().filter(move |facts| facts.side == side).filter_map(|facts| facts.tests.as_ref())
+    /// Nothing was run, and both checks say the same about it.
+    pub fn not_applicable(why: &str) -> Self {
+        let report = |id| CheckReport::not_applicable(id, why);
+        Self { report: report(ID), kept: report(tests_kept::ID), runs: Vec::new(), compared: Vec::new() }
     }
-}
 
-/// One test command's run.
-#[derive(Debug, Clone)]
-struct Run {
-    ending: Ending,
-    reading: Reading,
-    /// Tracked paths it changed, those left out that an earlier run in the same room had changed.
-    changed: Vec<RepoPath>,
-    /// A package folder outside the room that node's module look-up finds.
-    leak: Option<PathBuf>,
-    /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
-    unready: Option<String>,
+    /// The tests reported on one side, command by command; repetitions of red runs do not count.
+    pub fn tests(&self, side: Side) -> impl Iterator<Item = &TestsRecord> {
+        let first = move |facts: &&Facts| facts.side == side && facts.command.purpose == Purpose::Tests;
+        self.runs.iter().filter(first).filter_map(|facts| facts.tests.as_ref())
+    }
 }
 
 /// All commands on one side: a run for each, or why there is none.
@@ -137,10 +161,16 @@ pub fn plan(inspection: &Inspection<'_>, readme: Option<&RepoPath>) -> Result<Pl
 
 /// Runs a plan on the claim, and on the base where the claim's result needs explaining (or `baseline` asks). `logs` is a
 /// folder for the raw logs that nothing under test can write.
-pub fn run_tests(inspection: &Inspection<'_>, plan: &Plan, logs: &Path, baseline: Baseline) -> TestsOutcome {
+pub fn run_tests(
+    inspection: &Inspection<'_>,
+    plan: &Plan,
+    logs: &Path,
+    baseline: Baseline,
+    reuse: Reuse,
+) -> TestsOutcome {
     let unknown = |place: &str, why: &str| TestsOutcome {
         report: CheckReport::unknown(ID, place, "the project's tests run and pass", why),
-        runs: Vec::new(),
+        ..TestsOutcome::not_applicable("no test ran on the claim; tests-run says why")
     };
     let commands = match plan {
         Plan::Commands(commands) => commands,
@@ -151,55 +181,42 @@ pub fn run_tests(inspection: &Inspection<'_>, plan: &Plan, logs: &Path, baseline
     };
     let mut findings = masked_scripts(inspection, commands);
     let mut runs = Vec::new();
-    let claim = run_side(inspection, commands, (Side::Claim, commit), logs, &mut runs);
+    let attempt = Attempt::new(inspection, logs, reuse);
+    let claim = attempt.run_side(commands, (Side::Claim, commit), &mut runs);
+    let ran = claim.iter().any(Result::is_ok);
     let wants_base = |at: usize| judge::needs_base(commands[at].runner, &claim[at]) && is_from_base(&commands[at]);
-    let asked: Vec<usize> = (0..commands.len()).filter(|at| baseline == Baseline::Always || wants_base(*at)).collect();
+    let asked: Vec<usize> =
+        (0..commands.len()).filter(|at| (baseline == Baseline::Always && ran) || wants_base(*at)).collect();
     let wanted: Vec<TestCommand> = asked.iter().map(|at| commands[*at].clone()).collect();
     let base = if wanted.is_empty() {
         Vec::new()
     } else {
-        run_side(inspection, &wanted, (Side::Base, &inspection.claim.base), logs, &mut runs)
+        attempt.run_side(&wanted, (Side::Base, &inspection.claim.base), &mut runs)
     };
+    let text = tests_kept::Text::read(inspection);
+    let mut kept = tests_kept::Findings::new(inspection, &text);
+    let mut compared = Vec::new();
     for (at, command) in commands.iter().enumerate() {
         let base = asked.iter().position(|asked| *asked == at).and_then(|place| base.get(place));
-        findings.extend(judge::judge(command, &claim[at], base.filter(|_| is_from_base(command))));
+        let base = base.filter(|_| is_from_base(command));
+        let both = claim[at].as_ref().ok().zip(base.and_then(|base| base.as_ref().ok()));
+        let found = both.map(|(claim, base)| text.compare(inspection, &command.root, base, claim));
+        if let (Some((claim, base)), Some(found)) = (both, &found) {
+            compared.push(Compared { claim: claim.place, base: base.place, record: found.record() });
+        }
+        let judged = judge::judge(command, &claim[at], base, found.as_ref());
+        let is_settled = judged.iter().any(|finding| finding.state >= State::Unknown);
+        let is_doubted = claim[at].as_ref().is_ok_and(|run| run.doubt().is_some());
+        findings.extend(judged);
+        kept.add(command, &claim[at], base, found.as_ref().filter(|_| !(is_settled && is_doubted)));
     }
     let note = judge::summary(commands, &claim);
-    TestsOutcome { report: CheckReport::of(ID, findings).noting(note), runs }
+    TestsOutcome { report: CheckReport::of(ID, findings).noting(note), kept: kept.into_report(), runs, compared }
 }
 
 /// A command that only the claim has says nothing about the base.
 fn is_from_base(command: &TestCommand) -> bool {
     !command.source.starts_with("claim")
-}
-
-fn run_side(
-    inspection: &Inspection<'_>,
-    commands: &[TestCommand],
-    (side, commit): (Side, &CommitId),
-    logs: &Path,
-    runs: &mut Vec<Facts>,
-) -> Runs {
-    let place = match Site::open(inspection.repo, inspection.settings, logs, side, commit) {
-        Ok(place) => place,
-        Err(why) => return commands.iter().map(|_| Err(format!("there is no room to test in: {why}"))).collect(),
-    };
-    let readiness = match set_up_all(&place, &inspection.settings.tests, commands, runs) {
-        Ok(readiness) => readiness,
-        Err(why) => return commands.iter().map(|_| Err(why.clone())).collect(),
-    };
-    let mut tested = Vec::new();
-    let mut named: BTreeSet<RepoPath> = BTreeSet::new();
-    for (number, command) in commands.iter().enumerate() {
-        let unready = readiness.get(&command.root).cloned();
-        let run = run_one(&place, number, command, runs).map(|mut run| {
-            // The commands share the room: what an earlier one changed is that one's.
-            run.changed.retain(|path| named.insert(path.clone()));
-            Run { unready, ..run }
-        });
-        tested.push(run);
-    }
-    tested
 }
 
 /// Roots whose known set-up failed, and how.
@@ -256,7 +273,13 @@ fn set_up(site: &Site<'_>, step: &setup::Step, runs: &mut Vec<Facts>) -> Result<
     }
 }
 
-fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec<Facts>) -> Result<Run, String> {
+fn run_one(
+    site: &Site<'_>,
+    number: usize,
+    purpose: Purpose,
+    command: &TestCommand,
+    runs: &mut Vec<Facts>,
+) -> Result<Run, String> {
     if !site.room().path().join(command.root.to_path_buf()).is_dir() {
         return Err(format!("the folder {} is not in this tree", setup::place(&command.root)));
     }
@@ -271,7 +294,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     };
     let script = runner::instrument(&command.command, command.runner, &report);
     let (mut facts, ended) = site.run(&Job {
-        purpose: Purpose::Tests,
+        purpose,
         command: &command.command,
         script: &script,
         root: &command.root,
@@ -279,20 +302,24 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
         shared_memory: command.runner == Runner::Pytest,
     });
     let reading = reading(command, &ended, &report, site.room().path());
-    if !reading.format.is_empty() {
-        facts.tests = Some(TestsRecord {
-            command: 0,
-            tree: site.room().tree().clone(),
-            format: reading.format.clone(),
-            complete: reading.complete && ended.ending.is_success() == (reading.failed == 0),
-            cases: reading.cases.clone(),
-        });
-    }
+    facts.tests = record(&reading, &ended.ending, site.room().tree());
+    let place = runs.len();
     runs.push(facts);
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
     let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
     let leak = site.visible_packages().filter(|_| is_node);
-    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None })
+    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None, again: Vec::new(), place })
+}
+
+/// The receipt of a report; its list counts as complete only where the exit status agrees.
+fn record(reading: &Reading, ending: &Ending, tree: &TreeId) -> Option<TestsRecord> {
+    (!reading.format.is_empty()).then(|| TestsRecord {
+        command: 0,
+        tree: tree.clone(),
+        format: reading.format.clone(),
+        complete: reading.complete && ending.is_success() == (reading.failed == 0),
+        cases: reading.cases.clone(),
+    })
 }
 
 fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {

@@ -14,11 +14,13 @@ mod special_case;
 mod version;
 mod weakening;
 
+pub(in crate::floor) use editing::speaks_of_removal;
 pub use mask::mask_of;
 pub use rules::RULES;
 
 use super::Inspection;
 use super::finding::unreadable;
+use super::tests_run::compare::Heir;
 use crate::host::git::GitError;
 use crate::receipts::{CheckReport, Finding, State};
 use version::{Changed, read_changes};
@@ -56,6 +58,18 @@ fn look(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<Vec<Finding>, Gi
     findings.extend(settings::look(on, changes));
     findings.extend(special_case::look(on, changes)?);
     Ok(findings)
+}
+
+/// What became of each test that the changed files define on the base, as `tests-kept` asks.
+///
+/// # Errors
+/// The changes cannot be read, in words.
+pub(in crate::floor) fn heirs(on: &Inspection<'_>) -> Result<Vec<Heir>, String> {
+    let changes = read_changes(on).map_err(|why| match why {
+        version::Unread::Setting(why) => why,
+        version::Unread::Git(why) => why.to_string(),
+    })?;
+    Ok(matching::heirs(&changes))
 }
 
 /// Keeps the worst first within each state's limit; what is left out is counted.

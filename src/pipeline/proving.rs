@@ -5,13 +5,13 @@ use super::judge::Run;
 use crate::claim::Claim;
 use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
-use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, TestsOutcome};
+use crate::floor::tests_kept;
+use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
 use crate::receipts::redact::redact_log;
-use crate::receipts::{CheckReport, Fact, State};
+use crate::receipts::{CheckReport, ComparedRecord, Fact, State};
 use crate::task::Task;
 use crate::task::layout::ContextName;
-use crate::verdict::EMBEDDED;
 use std::fs;
 use std::path::Path;
 
@@ -20,12 +20,10 @@ impl Run<'_> {
     pub(super) fn prove(&mut self, claim: &Claim) -> Result<(), VerifyError> {
         self.pause()?;
         if self.is_denied() {
-            let why = "a cheaper check already denies; --all-checks runs it all the same";
-            return self.check(CheckReport::not_applicable(tests_run::ID, why));
+            return self.pass_by_tests("a cheaper check already denies; --all-checks runs it all the same");
         }
         if self.is_decision_record() {
-            let why = "a decision record: nothing executable changed";
-            return self.check(CheckReport::not_applicable(tests_run::ID, why));
+            return self.pass_by_tests("a decision record: nothing executable changed");
         }
         let plan = self.plan(claim)?;
         self.recorder.begin(&match &plan {
@@ -38,17 +36,13 @@ impl Run<'_> {
             _ => "looking for tests".to_owned(),
         });
         let criteria = self.asked.task.as_ref().map_or_else(Vec::new, |t| t.task.criteria());
-        // The embedded verifier needs to know what was true before (RULINGS 12); others read it in the brief.
-        let baseline = if criteria::name_tests(&criteria) && self.settled.verifier.name() == EMBEDDED {
-            Baseline::Always
-        } else {
-            Baseline::WhenRed
-        };
         let logs = self.recorder.folder().join("raw");
-        let tests = self.run_tests(claim, &plan, &logs, baseline);
+        let tests = self.run_tests(claim, &plan, &logs);
         self.pause()?;
         let test_receipts = self.record_runs(&tests.runs)?;
+        self.record_comparisons(&tests, &test_receipts)?;
         self.check(tests.report.clone())?;
+        self.check(tests.kept.clone())?;
         let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
         self.check(reported)?;
         if self.asked.task.is_some() {
@@ -60,16 +54,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn pass_by_tests(&mut self, why: &str) -> Result<(), VerifyError> {
+        self.check(CheckReport::not_applicable(tests_run::ID, why))?;
+        self.check(CheckReport::not_applicable(tests_kept::ID, why))
+    }
+
     /// No command is a hold, except where nothing executable changed: then there is nothing that tests could show.
-    fn run_tests(&self, claim: &Claim, plan: &Plan, logs: &Path, baseline: Baseline) -> TestsOutcome {
+    fn run_tests(&self, claim: &Claim, plan: &Plan, logs: &Path) -> TestsOutcome {
         let prose =
             self.found(floor::skip_eligible::ID).is_some_and(|check| matches!(check.state, State::Pass | State::Info));
         match plan {
             Plan::NoCommand { why } if prose => {
                 let why = format!("nothing executable changed, and there is no test command: {why}");
-                TestsOutcome { report: CheckReport::not_applicable(tests_run::ID, &why), runs: Vec::new() }
+                TestsOutcome::not_applicable(&why)
             }
-            _ => tests_run::run_tests(&self.inspection(claim), plan, logs, baseline),
+            _ => {
+                // Who asks for a fresh judgement wants the tests run, not remembered.
+                let reuse = if self.request.fresh { Reuse::Nothing } else { Reuse::Stored };
+                tests_run::run_tests(&self.inspection(claim), plan, logs, Baseline::Always, reuse)
+            }
         }
     }
 
@@ -107,6 +110,17 @@ impl Run<'_> {
             numbers.push(these);
         }
         Ok(numbers)
+    }
+
+    fn record_comparisons(&mut self, tests: &TestsOutcome, numbers: &[Vec<u32>]) -> Result<(), VerifyError> {
+        for compared in &tests.compared {
+            let number = |at: usize| numbers.get(at).and_then(|these| these.first()).copied();
+            if let (Some(claim), Some(base)) = (number(compared.claim), number(compared.base)) {
+                let record = ComparedRecord { claim, base, ..compared.record.clone() };
+                self.recorder.record(Fact::Compared(record))?;
+            }
+        }
+        Ok(())
     }
 
     fn record_proofs(&mut self, outcome: CriteriaOutcome, tests: &[Vec<u32>]) -> Result<(), VerifyError> {

@@ -5,9 +5,10 @@ use super::examine::{Objection, cross_examine};
 use super::parse::Verdict;
 use super::{is_embedded, is_reading};
 use crate::claim::Claim;
+use crate::host::ids::TreeId;
 use crate::receipts::{
-    BaseRecord, CheckReport, ConsultedRecord, FORMAT, Fact, HeardRecord, Opened, Purpose, Receipt, ReportRecord,
-    SettingsRecord, State, TaskRecord,
+    BaseRecord, CheckReport, ComparedRecord, ConsultedRecord, FORMAT, Fact, HeardRecord, Opened, Purpose, Receipt,
+    ReportRecord, SettingsRecord, State, TaskRecord,
 };
 
 /// Why a ledger does not amount to a dossier. No such ledger is ever the worker's fault.
@@ -47,7 +48,7 @@ pub struct Dossier {
     pub(super) claim: Option<Claim>,
     /// Sorted by id: their order in the ledger means nothing.
     pub(super) checks: Vec<CheckReport>,
-    /// True if a test command of ours exited 0 on the claim's tree.
+    /// True if a test command of ours exited 0 on the claim's tree, or its failures were all there before.
     pub(super) tests_green: bool,
     pub(super) consulted: Option<ConsultedRecord>,
     pub(super) heard: Option<HeardRecord>,
@@ -149,7 +150,7 @@ impl Parts {
                 self.decided = true;
                 Ok(())
             }
-            Fact::Sightings { .. } | Fact::Command(_) | Fact::Tests(_) | Fact::Proof(_) => Ok(()),
+            Fact::Sightings { .. } | Fact::Command(_) | Fact::Tests(_) | Fact::Compared(_) | Fact::Proof(_) => Ok(()),
         }
     }
 
@@ -202,13 +203,38 @@ fn numbered(receipts: &[Receipt]) -> Result<(), DossierError> {
     wrong.map_or(Ok(()), |(receipt, number)| Err(DossierError::Numbering { position: number as usize, id: receipt.id }))
 }
 
+/// True if a test command of ours exited 0 on the claim's tree, or if one that did not is explained test by test: the
+/// same command ran on the base, both lists are complete, and nothing failed that did not fail before (RULINGS 13).
 fn tests_green(claim: &Claim, receipts: &[Receipt]) -> bool {
     receipts.iter().any(|receipt| match &receipt.fact {
         Fact::Command(command) => {
             command.purpose == Purpose::Tests && command.tree == claim.tree && command.ending.is_success()
         }
+        Fact::Compared(compared) => compared.explains_red() && is_borne_out(compared, claim, receipts),
         _ => false,
     })
+}
+
+/// A comparison counts only if the ledger holds both runs it speaks of, each with a complete list.
+fn is_borne_out(compared: &ComparedRecord, claim: &Claim, receipts: &[Receipt]) -> bool {
+    let command = |id: u32, tree: &TreeId| {
+        receipts.iter().find_map(|receipt| match &receipt.fact {
+            Fact::Command(command) if receipt.id == id && command.tree == *tree => Some(command),
+            _ => None,
+        })
+    };
+    let listed = |id: u32, tree: &TreeId| {
+        receipts
+            .iter()
+            .any(|receipt| matches!(&receipt.fact, Fact::Tests(t) if t.command == id && t.complete && t.tree == *tree))
+    };
+    let both = command(compared.claim, &claim.tree).zip(command(compared.base, &claim.base_tree));
+    let same = both.is_some_and(|(on_claim, on_base)| {
+        on_claim.purpose == Purpose::Tests
+            && on_base.purpose == Purpose::Tests
+            && (&on_claim.command, &on_claim.root) == (&on_base.command, &on_base.root)
+    });
+    same && listed(compared.claim, &claim.tree) && listed(compared.base, &claim.base_tree)
 }
 
 /// The receipts are heard once more at the decision. Whether an unchanged file exists was settled when the answer was

@@ -186,13 +186,19 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// The cases of the claim's tree from runs that we started: of complete records, or of the others.
+    /// The cases of the claim's tree from runs that we started: of complete records, or of the others. A repeated run may
+    /// contradict a pass; it never makes one.
     fn cases(&self, complete: bool) -> impl Iterator<Item = &'a TestCase> + Clone {
-        let started = |tests: &&&TestsRecord| {
-            self.commands.iter().any(|(id, command)| *id == tests.command && command.purpose != Purpose::Setup)
+        let proves = |tests: &TestsRecord| {
+            let (_, command) = self.commands.iter().find(|(id, _)| *id == tests.command)?;
+            match command.purpose {
+                Purpose::Setup => None,
+                Purpose::Rerun => Some(false),
+                Purpose::Tests | Purpose::Criterion => Some(tests.complete),
+            }
         };
         let records: Vec<&'a TestsRecord> =
-            self.tests.iter().filter(started).filter(|tests| tests.complete == complete).copied().collect();
+            self.tests.iter().filter(|tests| proves(tests) == Some(complete)).copied().collect();
         records.into_iter().flat_map(|tests| &tests.cases)
     }
 

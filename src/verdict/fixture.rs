@@ -127,6 +127,7 @@ pub(crate) fn command(purpose: Purpose, line: &str, code: i32) -> CommandRecord 
         log_bytes: 0,
         strays: 0,
         level: level(),
+        cached: None,
     }
 }
 

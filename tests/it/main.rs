@@ -22,6 +22,7 @@ mod docs;
 mod encoding;
 mod house;
 mod injection;
+mod kept;
 mod line_endings;
 mod process;
 mod prompt;

@@ -5,7 +5,7 @@ use countersign::claim::Claim;
 use countersign::config::Settings;
 use countersign::floor::criteria::{self, CriteriaOutcome};
 use countersign::floor::tests_run::has_pipefail;
-use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Side, TestsOutcome};
+use countersign::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
 use countersign::floor::{Inspection, ReportState};
 use countersign::host::env::Env;
 use countersign::host::git::Repo;
@@ -67,7 +67,7 @@ fn try_with(settings: Settings, base: Files<'_>, claim: Files<'_>, baseline: Bas
     let repo = ground.repo();
     let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
-    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline);
+    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), baseline, Reuse::Nothing);
     for facts in &outcome.runs {
         assert!(facts.log.is_file(), "{} has no log", facts.command.command);
         let tree = if facts.side == Side::Claim { &claim.tree } else { &claim.base_tree };
@@ -184,7 +184,7 @@ fn a_red_cargo_run_denies_and_names_the_test() {
     let base: Files<'_> = &[CARGO, CARGO_LOCK, (".gitignore", "target\n"), ("src/lib.rs", &green)];
     let lie = tried(base, &[("src/lib.rs", &red)]);
     lie.expect(State::Deny, "toy::tests::is_two");
-    lie.expect(State::Deny, "on the base it passes");
+    lie.expect(State::Deny, "on the base these pass, on the claim they fail");
 }
 
 #[test]
@@ -283,8 +283,10 @@ fn a_red_node_run_denies_unless_the_base_is_red_too() {
     tried(&[NODE, ("a.test.js", &green)], &[("a.test.js", &red)]).expect(State::Deny, "adds");
     let worse = node_test("test('adds', () => { assert.equal(1, 2); });\ntest('new', () => { assert.equal(1, 3); });");
     let held = tried(&[NODE, ("a.test.js", &red)], &[("a.test.js", &worse)]);
-    held.expect(State::Unknown, "environment");
-    held.expect(State::Unknown, "new on the claim: new");
+    held.expect(State::Deny, "these are new and fail: ");
+    held.expect(State::Deny, "failed on the base already, and are not the claim's doing: ");
+    let other = node_test("test('adds', () => { assert.equal(1, 3); });");
+    tried(&[NODE, ("a.test.js", &red)], &[("a.test.js", &other)]).expect(State::Info, "failed on the base already");
     let broken = tried(&[NODE, ("a.test.js", &green)], &[("a.test.js", "syntax error (")]);
     broken.expect(State::Deny, "a.test.js");
 }
@@ -335,7 +337,7 @@ fn pytest_is_run_and_named() {
     let red = "def test_a():\n    assert 1 == 2\n";
     tried(&[ini, ("tests/test_a.py", green)], &[("tests/test_a.py", red)]).expect(State::Deny, "tests.test_a::test_a");
     let uncollected = tried(&[ini, ("tests/test_a.py", green)], &[("tests/test_a.py", "import nothing_of_the_kind\n")]);
-    uncollected.expect(State::Deny, "on the base it passes");
+    uncollected.expect(State::Deny, "these are new and fail: ");
     let none = tried(&[ini, ("tests/test_a.py", green)], &[("tests/test_a.py", "def helper():\n    pass\n")]);
     none.expect(State::Deny, "on the base 1 ran");
     let torn = "import pytest\n@pytest.fixture\ndef f():\n    yield\n    raise RuntimeError('teardown')\ndef test_a(f):\n    pass\n";
@@ -424,7 +426,7 @@ fn nothing_outside_room_and_scratch_can_be_written() {
     let (repo, settings) = (ground.repo(), declared("sh -e run.sh"));
     let inspection = inspection(&repo, &settings, &claim);
     let plan = tests_run::plan(&inspection, None).unwrap();
-    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed);
+    let outcome = tests_run::run_tests(&inspection, &plan, &ground.logs(), Baseline::WhenRed, Reuse::Nothing);
     assert_eq!(outcome.report.state, State::Pass, "{:?}", outcome.report);
     assert!(outcome.runs.iter().all(|facts| facts.command.level.enforced), "{:?}", outcome.runs);
     assert!(!outside.exists() && ground.git(&["for-each-ref", "refs/heads/z"]).is_empty());

@@ -1,6 +1,6 @@
 //! The audit of what runs the tests and of what they see: scripts, settings, exits, special cases.
 
-use super::tampered::{TONGUES, all, report};
+use super::tampered::{all, report};
 use super::*;
 use crate::floor::tests_tampered::{ID, RULES};
 use State::{Ask, Deny, Info, Pass, Unknown};
@@ -278,7 +278,7 @@ fn what_tests_load_and_cannot_be_read_is_said() {
     let settings = |settings: &mut Settings| settings.tests.files = vec!["{".to_owned()];
     let moved = |script: &str| {
         let page = format!("{{\"scripts\": {{\"test\": \"{script}\"}}}}\n");
-        let text = TONGUES[2].text;
+        let text = tampered::TONGUES[2].text;
         Scene::new().had("package.json", page).had("test/a.test.js", text).had("other/x.js", "1\n").moved(
             "test/a.test.js",
             "attic/a.test.js",

@@ -1,7 +1,11 @@
 //! What a run means: the exit status first, then whether the report agrees, then what the base does.
 
+mod differential;
+
+use super::compare::Comparison;
 use super::{Run, Runner, Runs, TestCommand};
 use crate::floor::lockfiles::is_lockfile;
+use crate::floor::reports::Reading;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::Ending;
 use crate::receipts::{CaseResult, Finding, Remedy, State, TestCase};
@@ -29,8 +33,11 @@ enum Shape {
 }
 
 fn shape(runner: Runner, run: &Run) -> Shape {
-    let reading = &run.reading;
-    match run.ending {
+    shape_of(runner, &run.ending, &run.reading)
+}
+
+fn shape_of(runner: Runner, ending: &Ending, reading: &Reading) -> Shape {
+    match ending {
         // pytest's own way to say that it collected nothing.
         Ending::Exited { code: 5 } if runner == Runner::Pytest && reading.failed == 0 => Shape::Zero,
         Ending::Exited { code: 0 } if reading.failed > 0 => Shape::Contradicted,
@@ -44,6 +51,21 @@ fn shape(runner: Runner, run: &Run) -> Shape {
         Ending::Exited { .. } | Ending::Signalled { .. } => Shape::Red,
         _ => Shape::Stopped,
     }
+}
+
+/// True if a run is worth repeating: it failed by itself, in a room that was ready and is as it was.
+pub(super) fn wants_repetition(runner: Runner, run: &Run) -> bool {
+    let last = run.again.last();
+    let now = match last {
+        Some(again) => shape_of(runner, &again.ending, &again.reading),
+        None => shape(runner, run),
+    };
+    run.unready.is_none() && run.rewritten().is_none() && matches!(now, Shape::Red | Shape::Contradicted)
+}
+
+/// True if a report says what it says, so that a stored run is as good as a new one.
+pub(super) fn is_readable(reading: &Reading) -> bool {
+    !reading.distrusted && reading.trouble.is_empty()
 }
 
 /// True if only the base can tell what the claim's result means.
@@ -60,6 +82,7 @@ pub(super) fn judge(
     command: &TestCommand,
     claim: &Result<Run, String>,
     base: Option<&Result<Run, String>>,
+    compared: Option<&Comparison>,
 ) -> Vec<Finding> {
     let run = match claim {
         Ok(run) => run,
@@ -91,15 +114,23 @@ pub(super) fn judge(
                        output; name a JUnit report under `tests.report`";
             findings.push(finding(State::Unknown, command, why.to_owned()));
         }
-        Shape::Red => findings.push(red(command, run, base, before_shape)),
+        Shape::Red => match compared.filter(|found| found.tells_failures()) {
+            Some(found) => findings.extend(differential::failures(command, run, found)),
+            None => findings.push(red(command, run, base, before_shape)),
+        },
         Shape::Contradicted => {
             let names = listed(&failing(&run.reading.cases));
             let why =
                 format!("it exited with code 0 although its report lists {} failing: {names}", run.reading.failed);
-            let state = if is_green(before_shape) { State::Deny } else { State::Unknown };
+            // On a red base the same failures still made the run fail: the claim took that away.
+            let told = is_green(before_shape) || before_shape == Some(Shape::Red);
+            let state = if told { State::Deny } else { State::Unknown };
             findings.push(finding(state, command, format!("{why}; {}", base_in_words(base, before_shape))));
         }
         Shape::Zero => findings.push(zero(command, run, before)),
+    }
+    if let Some(found) = compared {
+        findings.extend(differential::asides(command, found));
     }
     findings.extend(rewritten(command, run));
     findings
@@ -132,6 +163,10 @@ fn red(command: &TestCommand, run: &Run, base: Option<&Result<Run, String>>, bef
     } else {
         run.ending.sentence()
     };
+    if run.again.iter().any(|again| again.ending.is_success()) {
+        let why = format!("it {what}, and passed when it was run again: it is unstable, and which test is not known");
+        return finding(State::Unknown, command, why);
+    }
     if is_green(before) {
         return finding(State::Deny, command, format!("it {what}; on the base it passes"));
     }
@@ -240,7 +275,6 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::reports::Reading;
     use crate::floor::tests_run::ReportWay;
 
     fn run(code: i32, executed: Option<u64>, failed: u64) -> Run {
@@ -253,7 +287,15 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), leak: None, unready: None }
+        Run {
+            ending: Ending::Exited { code },
+            reading,
+            changed: Vec::new(),
+            leak: None,
+            unready: None,
+            again: Vec::new(),
+            place: 0,
+        }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {
@@ -264,7 +306,7 @@ mod tests {
             runner,
             report: ReportWay::None,
         };
-        let findings = judge(&command, &Ok(claim), base.map(Ok).as_ref());
+        let findings = judge(&command, &Ok(claim), base.map(Ok).as_ref(), None);
         findings.iter().map(|f| f.state).max().unwrap_or(State::Pass)
     }
 
@@ -288,6 +330,7 @@ mod tests {
             (&zero, Some(&zero), State::Unknown),
             (&lie, Some(&green), State::Deny),
             (&lie, Some(&lie), State::Unknown),
+            (&lie, Some(&red), State::Deny),
             (&silent, Some(&green), State::Unknown),
             (&hung, Some(&green), State::Unknown),
         ] {

@@ -109,10 +109,10 @@ impl<'a> Site<'a> {
     /// Runs one command to its end.
     pub(in crate::floor) fn run(&self, job: &Job<'_>) -> (Facts, Ended) {
         let host = self.repo.host();
-        let log = self.free_log(job.purpose);
+        let log = free_log(self.logs, self.side, job.purpose);
         let seconds = match job.purpose {
             Purpose::Setup => self.settings.limits.setup_seconds,
-            Purpose::Tests | Purpose::Criterion => self.settings.limits.tests_seconds,
+            Purpose::Tests | Purpose::Rerun | Purpose::Criterion => self.settings.limits.tests_seconds,
         };
         let log_bytes = self.settings.limits.log_bytes;
         let launch = Launch {
@@ -139,19 +139,9 @@ impl<'a> Site<'a> {
             log_bytes: ended.log.bytes_total,
             strays: ended.strays,
             level: ended.level.clone(),
+            cached: None,
         };
         (Facts { side: self.side, command, log, tests: None }, ended)
-    }
-
-    fn free_log(&self, purpose: Purpose) -> PathBuf {
-        let what = match purpose {
-            Purpose::Setup => "setup",
-            Purpose::Tests => "tests",
-            Purpose::Criterion => "criterion",
-        };
-        let side = if self.side == Side::Claim { "claim" } else { "base" };
-        let name = |number: u32| self.logs.join(format!("{what}-{side}-{number}.log"));
-        (1..u32::MAX).map(name).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| name(0))
     }
 
     fn profile(&self, job: &Job<'_>) -> Profile {
@@ -226,6 +216,19 @@ impl<'a> Site<'a> {
     fn has_private_cargo(&self) -> bool {
         self.scratch.path().join("cargo/registry").is_dir() || self.scratch.path().join("cargo/git").is_dir()
     }
+}
+
+/// A name for a log that no other run of this attempt has.
+pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
+    let what = match purpose {
+        Purpose::Setup => "setup",
+        Purpose::Tests => "tests",
+        Purpose::Rerun => "rerun",
+        Purpose::Criterion => "criterion",
+    };
+    let side = if side == Side::Claim { "claim" } else { "base" };
+    let name = |number: u32| logs.join(format!("{what}-{side}-{number}.log"));
+    (1..u32::MAX).map(name).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| name(0))
 }
 
 /// The shell that shows a failing stage of a pipe, where it is there.

@@ -167,7 +167,8 @@ fn declares(glob: &str, path: &RepoPath, test: &TestDefinition) -> bool {
     glob.matches(path) || glob.matches(&RepoPath::from(test.own_name()))
 }
 
-fn speaks_of_removal(criterion: &str) -> bool {
+/// True if a criterion's words are about taking something away.
+pub(in crate::floor) fn speaks_of_removal(criterion: &str) -> bool {
     const WORDS: &[&str] = &["remove", "delete", "drop", "retire", "obsolete", "get rid"];
     let text = criterion.to_lowercase();
     WORDS.iter().any(|word| text.contains(word))

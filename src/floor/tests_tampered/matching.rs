@@ -3,6 +3,7 @@
 use super::version::Changed;
 use super::weakening::is_carried;
 use crate::floor::test_files::{Assertion, TestDefinition};
+use crate::floor::tests_run::compare::{Heir, How};
 use std::collections::{HashMap, HashSet};
 
 /// Beyond this many tests without a partner, nobody looks for tests that were merged into others.
@@ -79,6 +80,26 @@ pub(super) fn match_tests<'t>(changes: &'t [Changed<'_>]) -> Matched<'t> {
     }
     let new = claim.iter().enumerate().filter(|(at, _)| !taken[*at]).map(|(_, placed)| *placed).collect();
     Matched { fates, new }
+}
+
+/// What became of the base's tests, for a comparison of what ran. What no runner collects any more is gone.
+pub(super) fn heirs(changes: &[Changed<'_>]) -> Vec<Heir> {
+    let matched = match_tests(changes);
+    let heir = |(placed, fate): &(Placed<'_>, Fate<'_>)| {
+        let old = changes[placed.file].old.as_ref()?;
+        let at = |how: How, now: &Placed<'_>| {
+            let new = changes[now.file].new.as_ref()?;
+            Some((how, new.path.clone(), now.test.name.clone()))
+        };
+        let new = match fate {
+            Fate::Kept(now) | Fate::Moved(now) => at(How::Moved, now),
+            Fate::Renamed(now) => at(How::Renamed, now),
+            Fate::Merged(now) => at(How::Merged, now),
+            Fate::Uncollected(..) | Fate::Gone => None,
+        };
+        Some(Heir { old_path: old.path.clone(), old_name: placed.test.name.clone(), new })
+    };
+    matched.fates.iter().filter_map(heir).collect()
 }
 
 fn tests_of<'t>(changes: &'t [Changed<'_>], claim: bool) -> Vec<Placed<'t>> {

@@ -1,6 +1,9 @@
 use super::super::fixture::*;
 use super::*;
-use crate::receipts::{ConsultedRecord, EvidenceRecord, Fact, Finding, Purpose, Remedy, ReportRecord};
+use crate::receipts::{
+    CommandRecord, ComparedRecord, ConsultedRecord, EvidenceRecord, Fact, Finding, Purpose, Remedy, ReportRecord,
+    TestsRecord,
+};
 use proptest::prelude::*;
 
 fn concluded(mut facts: Vec<Fact>, heard: HeardRecord) -> Vec<Fact> {
@@ -239,6 +242,44 @@ fn a_pass_without_a_green_run_of_ours_never_lands() {
         let mut facts = honest();
         facts[7] = Fact::Command(command(purpose, "cargo test", code));
         assert_eq!(decided(concluded(facts, heard_pass())).0, DecisionKind::Hold);
+    }
+}
+
+#[test]
+fn a_red_run_lands_only_if_the_ledger_explains_it_test_by_test() {
+    let on_base = |line: &str| CommandRecord { tree: tree('b'), ..command(Purpose::Tests, line, 1) };
+    let listed = |complete| TestsRecord { tree: tree('b'), ..tests(11, complete, Vec::new()) };
+    let explained = || ComparedRecord {
+        claim: 8,
+        base: 11,
+        complete: true,
+        kept: 7,
+        pre_existing: vec!["limits::is_red".into()],
+        ..ComparedRecord::default()
+    };
+    let judged = |line: &str, complete: bool, compared: ComparedRecord| {
+        let mut facts = honest();
+        facts[7] = Fact::Command(command(Purpose::Tests, "cargo test", 101));
+        let more = [Fact::Command(on_base(line)), Fact::Tests(listed(complete)), Fact::Compared(compared)];
+        facts.splice(10..10, more);
+        decided(concluded(facts, heard_pass()))
+    };
+    assert_eq!(judged("cargo test", true, explained()), (DecisionKind::Land, vec!["verified".into()]));
+    let held = (DecisionKind::Hold, vec!["tests-not-run".to_owned()]);
+    assert_eq!(judged("make test", true, explained()), held, "another command");
+    assert_eq!(judged("cargo test", false, explained()), held, "the base's list is not whole");
+    let name = || vec!["limits::is_red".to_owned()];
+    for doubtful in [
+        ComparedRecord { complete: false, ..explained() },
+        ComparedRecord { broken: name(), ..explained() },
+        ComparedRecord { unclear: name(), ..explained() },
+        ComparedRecord { flaky_new: name(), ..explained() },
+        ComparedRecord { pre_existing: Vec::new(), ..explained() },
+        ComparedRecord { kept: 0, ..explained() },
+        ComparedRecord { base: 8, ..explained() },
+        ComparedRecord { claim: 11, ..explained() },
+    ] {
+        assert_eq!(judged("cargo test", true, doubtful.clone()), held, "{doubtful:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::BriefInput;
 use crate::claim::text::Body;
 use crate::host::path::RepoPath;
-use crate::receipts::{CaseResult, CheckReport, Fact, Receipt, State, TestCase};
+use crate::receipts::{CaseResult, CheckReport, Fact, Purpose, Receipt, State, TestCase};
 use crate::task::Proof;
 use crate::verifier::fence::Fence;
 use std::collections::BTreeSet;
@@ -39,7 +39,8 @@ pub(super) fn settled(receipts: &[Receipt], fence: &Fence) -> String {
             Fact::Command(run) => {
                 let root = if run.root.is_empty() { "the top".to_owned() } else { one_line(&run.root) };
                 let (command, how) = (one_line(&run.command), one_line(&run.ending.sentence()));
-                let _ = writeln!(rows, "command `{command}` in {root} on tree {}: {how}", run.tree.short());
+                let again = if run.purpose == Purpose::Rerun { ", run again because it was red" } else { "" };
+                let _ = writeln!(rows, "command `{command}` in {root} on tree {}{again}: {how}", run.tree.short());
             }
             Fact::Proof(proof) => {
                 let claim = |word: Option<bool>| word.map_or("not found out", |yes| if yes { "yes" } else { "no" });
