@@ -4,6 +4,7 @@
 //! report and exit status must agree. A red run denies only if the same command is green on the base in the same kind of
 //! room, otherwise the environment is in question and a person decides. Zero executed tests is never green (RULINGS 13).
 
+mod caches;
 pub mod discovery;
 mod judge;
 mod mask;
@@ -24,6 +25,7 @@ use crate::host::ids::CommitId;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestsRecord};
+use caches::Caches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -217,7 +219,12 @@ pub(in crate::floor) fn set_up_all(
     runs: &mut Vec<Facts>,
 ) -> Result<Unready, String> {
     let mut unready = Unready::new();
-    for step in setup::steps(settings, commands, site.room().path()) {
+    let steps = setup::steps(settings, commands, site.room().path());
+    let caches = Caches::of(site, settings, &steps)?;
+    if caches.as_ref().is_some_and(Caches::restore) {
+        return Ok(unready);
+    }
+    for step in steps {
         if unready.contains_key(&step.root) {
             continue;
         }
@@ -227,6 +234,9 @@ pub(in crate::floor) fn set_up_all(
             }
             done => done?,
         }
+    }
+    if let Some(caches) = caches.filter(|_| unready.is_empty()) {
+        caches.store();
     }
     Ok(unready)
 }

@@ -189,7 +189,7 @@ impl<'a> Witness<'a> {
     /// The cases of the claim's tree from runs that we started: of complete records, or of the others.
     fn cases(&self, complete: bool) -> impl Iterator<Item = &'a TestCase> + Clone {
         let started = |tests: &&&TestsRecord| {
-            self.commands.iter().any(|(id, command)| *id == tests.command && command.purpose != Purpose::Setup)
+            self.commands.iter().any(|(id, command)| *id == tests.command && is_evidence(command))
         };
         let records: Vec<&'a TestsRecord> =
             self.tests.iter().filter(started).filter(|tests| tests.complete == complete).copied().collect();
@@ -229,7 +229,7 @@ impl<'a> Witness<'a> {
             .commands
             .iter()
             .map(|(_, command)| command)
-            .filter(|command| command.purpose != Purpose::Setup && command.command.trim() == line.trim())
+            .filter(|command| is_evidence(command) && command.command.trim() == line.trim())
             .peekable();
         if runs.peek().is_none() {
             return Some(("run-not-run", format!("we did not run `{shown}` on the claim's tree")));
@@ -275,6 +275,11 @@ impl<'a> Witness<'a> {
         let what = "no proof of any criterion is false on the base and true on the claim";
         Some(Objection::new("nothing-new", what))
     }
+}
+
+/// A run that shows something about the claim: not a preparation, and not one that was made to fail.
+fn is_evidence(command: &CommandRecord) -> bool {
+    matches!(command.purpose, Purpose::Tests | Purpose::Criterion)
 }
 
 const GITLINK: &str = "160000";
