@@ -190,7 +190,13 @@ impl Aviary<'_> {
             Err(why) => return Taken::Unclear(format!("there is no room for it: {why}")),
         };
         // A known set-up is a guess: the tests were green however it went.
-        if let Err(why) = set_up_all(&site, &inspection.settings.tests, std::slice::from_ref(command), runs) {
+        let first = runs.len();
+        let ready = set_up_all(&site, &inspection.settings.tests, std::slice::from_ref(command), runs);
+        for facts in &mut runs[first..] {
+            // It prepared a poisoned room: no receipt of the claim's.
+            facts.command.purpose = Purpose::Canary;
+        }
+        if let Err(why) = ready {
             return Taken::Unclear(why);
         }
         let (facts, ended) = site.run(&Job {

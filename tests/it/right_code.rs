@@ -254,7 +254,7 @@ fn wt_post_checkout_env_gives_each_room_a_copy_that_no_claim_can_change_for_anot
     ];
     let ground = with_change(&files, ("words.txt", "b\n"));
     ground.write("deps/lib.txt", "the user's own\n");
-    let command = "grep -qx lib deps/lib.txt && sh check.sh; \
+    let command = "grep -qx lib deps/lib.txt && sh check.sh && \
                    echo '<testsuite><testcase name=\"a\"/></testsuite>' > r.xml";
     let mut settings = commanding(command);
     settings.tests.report = Some("r.xml".to_owned());
