@@ -55,7 +55,8 @@ fn told(tried: &Tried) -> String {
 }
 
 fn canaries(tried: &Tried) -> usize {
-    tried.canary.runs.iter().filter(|facts| facts.command.purpose == Purpose::Canary).count()
+    let suites = tried.canary.runs.iter().filter(|facts| !facts.command.command.contains(" pip "));
+    suites.filter(|facts| facts.command.purpose == Purpose::Canary).count()
 }
 
 fn commanding(command: &str) -> Settings {

@@ -196,12 +196,13 @@ fn is_settings(path: &RepoPath) -> bool {
     let Some(text) = path.as_str() else { return false };
     let name = text.rsplit('/').next().unwrap_or(text);
     let is_foreign = text.split('/').any(|part| matches!(part, "node_modules" | "vendor" | "third_party"));
+    let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_config = name.contains(".config.")
-        || (name.starts_with("tsconfig") && name.ends_with(".json"))
-        || (name.starts_with("requirements") && name.ends_with(".txt"))
+        || (stem.starts_with("tsconfig") && end == "json")
+        || (stem.starts_with("requirements") && end == "txt")
         || text == ".cargo/config.toml"
         || text.ends_with("/.cargo/config.toml")
-        || name.ends_with(".pth");
+        || end == "pth";
     !is_foreign && (is_config || NAMES.contains(&name))
 }
 

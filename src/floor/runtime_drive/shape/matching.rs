@@ -52,7 +52,7 @@ fn walk(shape: &Shape, body: &Value, place: &str, found: &mut Comparison) {
                     Some(value) => walk(shape, value, &below(place, key), found),
                     None if *optional => {}
                     None => {
-                        found.differences.push(format!("{} is missing; {place} has {}", below(place, key), keys(map)))
+                        found.differences.push(format!("{} is missing; {place} has {}", below(place, key), keys(map)));
                     }
                 }
             }
