@@ -6,7 +6,7 @@
 pub mod glob;
 mod parse;
 
-pub use parse::{Layer, SettingsError, settle};
+pub use parse::{Layer, SettingsError, read_yaml, settle};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,13 @@ pub struct TestSettings {
     /// How often a red run is repeated, on both sides, to tell flakes from failures: 1 unless said, at most 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// `false`: do not prove that the tests see the claim (`canary`); said in every judgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<bool>,
+    /// Folders that a set-up fills (`node_modules`, `.venv`), relative to the top of the tree. They are kept by lockfile
+    /// and copied into later rooms in place of the set-up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<String>,
 }
 
 impl TestSettings {
@@ -177,6 +184,8 @@ pub struct LimitSettings {
     pub tests_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
+    /// Seconds until a program that is launched must listen (`runtime-drive`).
+    pub boot_seconds: u64,
     /// Wall-clock seconds of one verifier run.
     pub verifier_seconds: u64,
     /// Bytes of patch text a brief carries; what exceeds it is listed and offered as files.
@@ -190,6 +199,7 @@ impl Default for LimitSettings {
         Self {
             tests_seconds: 1_800,
             setup_seconds: 900,
+            boot_seconds: 60,
             verifier_seconds: 1_800,
             brief_bytes: 400_000,
             log_bytes: 4 << 20,

@@ -6,6 +6,7 @@
 
 pub mod adr_shape;
 mod bookkeeping;
+pub mod canary;
 pub mod claim_empty;
 pub mod conflict_markers;
 pub mod criteria;
@@ -26,6 +27,7 @@ pub mod report_files;
 pub mod report_shape;
 pub mod report_tests;
 pub mod reports;
+pub mod runtime_drive;
 pub mod scope;
 pub mod secrets;
 pub mod skip_eligible;

@@ -2,7 +2,9 @@
 
 use countersign::cli::{self, ExitCode};
 use countersign::host::cancel::Cancel;
+use countersign::host::process::drive;
 use countersign::host::sandbox;
+use std::io::Write as _;
 use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
@@ -10,6 +12,10 @@ fn main() -> ExitCode {
     // The box helper comes before everything else: its start is part of the cost of every child.
     if words.get(1).is_some_and(|first| first == sandbox::BOX_ARGUMENT) {
         return if sandbox::box_main() == 0 { ExitCode::Pass } else { ExitCode::Bug };
+    }
+    if words.get(1).is_some_and(|first| first == drive::DRIVE_ARGUMENT) {
+        let told = drive::serve(std::io::stdin()).map(|transcript| std::io::stdout().write_all(&transcript));
+        return if matches!(told, Some(Ok(()))) { ExitCode::Pass } else { ExitCode::Bug };
     }
     let cancel = Cancel::new();
     listen(&cancel);

@@ -301,6 +301,10 @@ pub enum Purpose {
     Rerun,
     /// Prove a criterion.
     Criterion,
+    /// Run the tests on a tree that was made to fail.
+    Canary,
+    /// Launch the program and ask it.
+    Drive,
 }
 
 /// A command run by us, in a room, in the box.

@@ -29,6 +29,14 @@ pub enum SettingsError {
         /// Offset of the first bad byte.
         at: usize,
     },
+    /// A text that is no settings file: not YAML, or not what it should hold.
+    #[error("{source_name} cannot be read: {why}")]
+    NotYaml {
+        /// Where it was read.
+        source_name: String,
+        /// The parser's words, with line and column.
+        why: String,
+    },
     /// Not YAML, or not these settings.
     #[error("{source_name} is not a settings file: {why}")]
     Malformed {
@@ -67,6 +75,17 @@ pub fn settle(layers: &[Layer]) -> Result<Settings, SettingsError> {
         source_name: "the settled settings".to_owned(),
         why: why.to_string(),
     })
+}
+
+/// Reads another YAML text under the same guards; `None` if it says nothing.
+///
+/// # Errors
+/// As [`settle`], for one layer.
+pub fn read_yaml<T: DeserializeOwned>(layer: &Layer) -> Result<Option<T>, SettingsError> {
+    let Some(text) = guarded(layer)? else { return Ok(None) };
+    let malformed =
+        |why: serde_yaml::Error| SettingsError::NotYaml { source_name: layer.name.clone(), why: why.to_string() };
+    serde_yaml::from_str(text).map(Some).map_err(malformed)
 }
 
 /// The layer's text, or `None` if it says nothing.

@@ -5,6 +5,7 @@
 //! room, otherwise the environment is in question and a person decides. Zero executed tests is never green (RULINGS 13).
 
 mod attempt;
+mod caches;
 pub(in crate::floor) mod compare;
 pub mod discovery;
 mod judge;
@@ -30,6 +31,7 @@ use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
 use crate::receipts::{CheckReport, ComparedRecord, Finding, Purpose, Remedy, State, TestsRecord};
 use attempt::Attempt;
+use caches::Caches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -234,7 +236,12 @@ pub(in crate::floor) fn set_up_all(
     runs: &mut Vec<Facts>,
 ) -> Result<Unready, String> {
     let mut unready = Unready::new();
-    for step in setup::steps(settings, commands, site.room().path()) {
+    let steps = setup::steps(settings, commands, site.room().path());
+    let caches = Caches::of(site, settings, &steps)?;
+    if caches.as_ref().is_some_and(Caches::restore) {
+        return Ok(unready);
+    }
+    for step in steps {
         if unready.contains_key(&step.root) {
             continue;
         }
@@ -244,6 +251,9 @@ pub(in crate::floor) fn set_up_all(
             }
             done => done?,
         }
+    }
+    if let Some(caches) = caches.filter(|_| unready.is_empty()) {
+        caches.store();
     }
     Ok(unready)
 }

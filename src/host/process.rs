@@ -4,6 +4,7 @@
 //! child's whole tree is gone when it returns, whatever the ending. The work is shared with the box helper
 //! ([`super::sandbox`]): we read the output and watch the limits, the helper owns the tree and ends it, also when we die.
 
+pub mod drive;
 mod helper;
 mod log;
 mod run;

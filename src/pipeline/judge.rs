@@ -41,6 +41,7 @@ pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) ->
     let claim = run.claim(frozen)?;
     run.floor(&claim)?;
     run.prove(&claim)?;
+    run.drive(&claim)?;
     run.ask(&claim)?;
     run.decide()?;
     run.seal()

@@ -4,7 +4,9 @@ use super::VerifyError;
 use super::judge::Run;
 use crate::claim::Claim;
 use crate::floor;
+use crate::floor::canary;
 use crate::floor::criteria::{self, CriteriaOutcome};
+use crate::floor::runtime_drive;
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
@@ -45,6 +47,7 @@ impl Run<'_> {
         self.check(tests.kept.clone())?;
         let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
         self.check(reported)?;
+        self.try_canary(claim, &plan, &tests.report, &logs)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);
@@ -57,6 +60,31 @@ impl Run<'_> {
     fn pass_by_tests(&mut self, why: &str) -> Result<(), VerifyError> {
         self.check(CheckReport::not_applicable(tests_run::ID, why))?;
         self.check(CheckReport::not_applicable(tests_kept::ID, why))
+    }
+
+    /// Proves that the tests see the claim.
+    fn try_canary(&mut self, claim: &Claim, plan: &Plan, tests: &CheckReport, logs: &Path) -> Result<(), VerifyError> {
+        self.recorder.begin("proving that the tests see the claim");
+        let canary = canary::try_all(&self.inspection(claim), plan, tests, logs);
+        self.pause()?;
+        self.record_runs(&canary.runs)?;
+        self.check(canary.report)
+    }
+
+    /// Drives the program, last of all, unless the floor already denies.
+    pub(super) fn drive(&mut self, claim: &Claim) -> Result<(), VerifyError> {
+        self.pause()?;
+        if self.is_denied() {
+            let why = "a cheaper check already denies; --all-checks runs it all the same";
+            return self.check(CheckReport::not_applicable(runtime_drive::ID, why));
+        }
+        let readme = self.asked.task.as_ref().and_then(|t| self.context_readme(&t.task));
+        self.recorder.begin("looking for a runtime surface");
+        let logs = self.recorder.folder().join("raw");
+        let driven = runtime_drive::drive(&self.inspection(claim), readme.as_ref(), &logs);
+        self.pause()?;
+        self.record_runs(&driven.runs)?;
+        self.check(driven.report)
     }
 
     /// No command is a hold, except where nothing executable changed: then there is nothing that tests could show.

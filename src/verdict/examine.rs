@@ -192,7 +192,7 @@ impl<'a> Witness<'a> {
         let proves = |tests: &TestsRecord| {
             let (_, command) = self.commands.iter().find(|(id, _)| *id == tests.command)?;
             match command.purpose {
-                Purpose::Setup => None,
+                Purpose::Setup | Purpose::Canary | Purpose::Drive => None,
                 Purpose::Rerun => Some(false),
                 Purpose::Tests | Purpose::Criterion => Some(tests.complete),
             }
@@ -235,7 +235,7 @@ impl<'a> Witness<'a> {
             .commands
             .iter()
             .map(|(_, command)| command)
-            .filter(|command| command.purpose != Purpose::Setup && command.command.trim() == line.trim())
+            .filter(|command| is_evidence(command) && command.command.trim() == line.trim())
             .peekable();
         if runs.peek().is_none() {
             return Some(("run-not-run", format!("we did not run `{shown}` on the claim's tree")));
@@ -281,6 +281,11 @@ impl<'a> Witness<'a> {
         let what = "no proof of any criterion is false on the base and true on the claim";
         Some(Objection::new("nothing-new", what))
     }
+}
+
+/// A run that shows something about the claim: not a preparation, and not one that was made to fail.
+fn is_evidence(command: &CommandRecord) -> bool {
+    matches!(command.purpose, Purpose::Tests | Purpose::Criterion)
 }
 
 const GITLINK: &str = "160000";

@@ -1,7 +1,7 @@
 //! The README's tables are what the code says. `UPDATE_DOCS=1 cargo test docs` writes them anew.
 
 use countersign::cli::ExitCode;
-use countersign::floor::{CHECKS, criteria, report_tests, secrets, tests_kept, tests_run};
+use countersign::floor::{CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_kept, tests_run};
 use countersign::receipts::State;
 use countersign::verdict::REASONS;
 use std::fmt::Write as _;
@@ -20,7 +20,17 @@ fn checks() -> String {
         (tests_run::ID, State::Deny, "tests that pass on the base and fail on the claim are a fact about the claim"),
         (tests_kept::ID, State::Deny, "a suite is green for what it no longer asks; every test of the base still runs"),
         (report_tests::ID, State::Deny, "a report of passing tests that our own run contradicts is false"),
+        (
+            canary::ID,
+            State::Unknown,
+            "whoever tests another checkout by mistake is not at fault, and nobody knows what the claim does",
+        ),
         (criteria::ID, State::Deny, "a criterion whose own test, file or command does not hold is not met"),
+        (
+            runtime_drive::ID,
+            State::Deny,
+            "a program that starts and answers as declared on the base, and no longer does, is a fact about the claim",
+        ),
     ];
     let rows = CHECKS.iter().map(|check| (check.id, check.worst, check.why)).chain(elsewhere);
     rows.fold(

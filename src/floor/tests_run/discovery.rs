@@ -158,6 +158,11 @@ fn declared_report(question: &Question<'_>) -> Result<Option<(RepoPath, Format)>
     }
 }
 
+/// A path below a root.
+pub(super) fn join(root: &RepoPath, name: &str) -> RepoPath {
+    roots::join(root, name)
+}
+
 /// The package.json of a root.
 pub(super) fn package_json(root: &RepoPath) -> RepoPath {
     roots::join(root, "package.json")

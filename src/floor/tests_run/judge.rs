@@ -178,7 +178,8 @@ fn red(command: &TestCommand, run: &Run, base: Option<&Result<Run, String>>, bef
     } else {
         format!("; new on the claim: {}", listed(&new))
     };
-    let why = format!("environment: it {what}; {}{new}", base_in_words(base, before));
+    let hint = "what git ignores is not in a room: name the commands that make it under `tests.setup`";
+    let why = format!("environment: it {what}; {}{new}; {hint}", base_in_words(base, before));
     finding(State::Unknown, command, why)
 }
 

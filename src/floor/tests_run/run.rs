@@ -86,6 +86,14 @@ impl<'a> Site<'a> {
         Ok(Self { repo, settings, logs, side, room, scratch })
     }
 
+    pub(in crate::floor) fn repo(&self) -> &'a Repo {
+        self.repo
+    }
+
+    pub(in crate::floor) fn side(&self) -> Side {
+        self.side
+    }
+
     pub(in crate::floor) fn room(&self) -> &Room {
         &self.room
     }
@@ -108,21 +116,32 @@ impl<'a> Site<'a> {
 
     /// Runs one command to its end.
     pub(in crate::floor) fn run(&self, job: &Job<'_>) -> (Facts, Ended) {
-        let host = self.repo.host();
-        let log = free_log(self.logs, self.side, job.purpose);
         let seconds = match job.purpose {
             Purpose::Setup => self.settings.limits.setup_seconds,
-            Purpose::Tests | Purpose::Rerun | Purpose::Criterion => self.settings.limits.tests_seconds,
+            _ => self.settings.limits.tests_seconds,
         };
+        self.run_program(job, shell(self.repo.host(), job.script), Vec::new(), Duration::from_secs(seconds))
+    }
+
+    /// Runs a program of ours in place of the job's script, and tells it something.
+    pub(in crate::floor) fn run_program(
+        &self,
+        job: &Job<'_>,
+        argv: Vec<OsString>,
+        stdin: Vec<u8>,
+        wall: Duration,
+    ) -> (Facts, Ended) {
+        let host = self.repo.host();
+        let log = free_log(self.logs, self.side, job.purpose);
         let log_bytes = self.settings.limits.log_bytes;
         let launch = Launch {
-            argv: shell(host, job.script),
+            argv,
             cwd: self.room.path().join(job.root.to_path_buf()),
             env: self.environment(job),
-            stdin: Vec::new(),
+            stdin,
             log: log.clone(),
             capture: CAPTURE,
-            limits: Limits { log_bytes, ..Limits::within(Duration::from_secs(seconds)) },
+            limits: Limits { log_bytes, ..Limits::within(wall) },
             profile: self.profile(job),
         };
         let ended = run_to_end(host, &launch);
@@ -147,6 +166,8 @@ impl<'a> Site<'a> {
     fn profile(&self, job: &Job<'_>) -> Profile {
         let write = vec![self.room.path().to_owned(), self.scratch.path().to_owned()];
         let network = match (job.fetches, self.settings.sandbox.tests_network) {
+            // Whoever asks a program must be sure to ask this one.
+            _ if job.purpose == Purpose::Drive => Network::Loopback,
             (true, _) | (false, Some(NetworkSetting::Open)) => Network::Open,
             (false, Some(NetworkSetting::Off)) => Network::Off,
             (false, Some(NetworkSetting::Loopback) | None) => Network::Loopback,
@@ -179,6 +200,7 @@ impl<'a> Site<'a> {
             ("npm_config_cache", "home/.npm"),
             ("TMPDIR", "tmp"),
             ("COUNTERSIGN_CARGO_HOME", "cargo"),
+            ("COUNTERSIGN_PYTHON", "python"),
         ] {
             set(name, scratch.join(folder).as_os_str());
         }
@@ -203,6 +225,9 @@ impl<'a> Site<'a> {
         if self.has_private_cargo() {
             set("CARGO_HOME", scratch.join("cargo").as_os_str());
         }
+        if scratch.join("python").is_dir() {
+            set("PYTHONPATH", scratch.join("python").as_os_str());
+        }
         if !job.fetches {
             set("CARGO_NET_OFFLINE", OsStr::new("true"));
         }
@@ -225,6 +250,8 @@ pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
         Purpose::Tests => "tests",
         Purpose::Rerun => "rerun",
         Purpose::Criterion => "criterion",
+        Purpose::Canary => "canary",
+        Purpose::Drive => "drive",
     };
     let side = if side == Side::Claim { "claim" } else { "base" };
     let name = |number: u32| logs.join(format!("{what}-{side}-{number}.log"));

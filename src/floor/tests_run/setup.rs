@@ -3,6 +3,7 @@
 //! Code of the claim never runs with the network open in a known set-up: packages are fetched first, their install
 //! scripts run afterwards without it. A set-up that fails is the environment's fault, never the worker's.
 
+use super::discovery::join;
 use super::{Runner, TestCommand};
 use crate::config::TestSettings;
 use crate::host::path::{RepoPath, escape};
@@ -21,6 +22,8 @@ pub(super) struct Step {
     pub(super) network: bool,
     /// Tried if this one fails.
     pub(super) otherwise: Option<Box<Step>>,
+    /// The folder of the tree that it fills, if that may be kept for later rooms.
+    pub(super) fills: Option<RepoPath>,
 }
 
 /// The set-ups of a room for these commands, each once.
@@ -30,6 +33,7 @@ pub(super) fn steps(settings: &TestSettings, commands: &[TestCommand], room: &Pa
         root: root.clone(),
         network,
         otherwise: None,
+        fills: None,
     };
     if !settings.setup.is_empty() {
         return settings.setup.iter().map(|command| step(command, &RepoPath::from(""), true)).collect();
@@ -41,7 +45,9 @@ pub(super) fn steps(settings: &TestSettings, commands: &[TestCommand], room: &Pa
             Runner::NodeTest | Runner::Npm
                 if lockfile("package-lock.json").is_some_and(|text| names_packages(&text)) =>
             {
-                steps.push(step("npm ci --ignore-scripts --no-audit --no-fund", root, true));
+                let mut install = step("npm ci --ignore-scripts --no-audit --no-fund", root, true);
+                install.fills = Some(join(root, "node_modules"));
+                steps.push(install);
                 steps.push(step("npm rebuild", root, false));
             }
             Runner::CargoTest if lockfile("Cargo.lock").is_some_and(|text| text.contains("\nsource = ")) => {
@@ -51,11 +57,51 @@ pub(super) fn steps(settings: &TestSettings, commands: &[TestCommand], room: &Pa
                 cached.otherwise = Some(Box::new(private));
                 steps.push(cached);
             }
+            Runner::Pytest => {
+                let folder = room.join(root.to_path_buf());
+                let lists: Vec<&str> =
+                    REQUIREMENTS.iter().copied().filter(|name| only_names(&folder, name, 0)).collect();
+                if !lists.is_empty() {
+                    steps.push(pip(&lists, root));
+                }
+            }
             _ => {}
         }
     }
     steps.dedup();
     steps
+}
+
+/// Lists of python packages that are installed without being asked.
+const REQUIREMENTS: &[&str] = &["requirements.txt", "requirements-dev.txt", "requirements-test.txt"];
+
+/// Installs lists of packages where the python at hand lacks them: ready-made ones only, because building a package runs
+/// its code, and the network is open.
+fn pip(lists: &[&str], root: &RepoPath) -> Step {
+    let lists = lists.iter().map(|name| format!(" -r {name}")).collect::<String>();
+    let pip = "python3 -m pip --disable-pip-version-check install --quiet";
+    let step =
+        |command: String, network, otherwise| Step { command, root: root.clone(), network, otherwise, fills: None };
+    let install = step(format!("{pip} --only-binary :all: --target \"$COUNTERSIGN_PYTHON\"{lists}"), true, None);
+    step(format!("{pip} --dry-run --no-index{lists}"), false, Some(Box::new(install)))
+}
+
+/// True if a requirements file is there and names packages of an index only: no folder, no address, no editable install.
+fn only_names(folder: &Path, name: &str, depth: usize) -> bool {
+    let Some(text) = read(&folder.join(name)).filter(|_| depth < 8) else { return false };
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
+    lines.peek().is_some()
+        && lines.all(|line| {
+            let option = |short: &str, long: &str| {
+                let rest = line.strip_prefix(long).or_else(|| line.strip_prefix(short))?;
+                Some(rest.trim_start_matches('=').trim())
+            };
+            if let Some(other) = option("-r", "--requirement").or_else(|| option("-c", "--constraint")) {
+                let path = RepoPath::from(other.trim_start_matches("./"));
+                return path.is_safe() && only_names(folder, other, depth + 1);
+            }
+            line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains("://") && !line.contains(" @ ")
+        })
 }
 
 /// True if installing would install something: npm lists the project itself under the empty name.
@@ -112,6 +158,28 @@ mod tests {
         let cargo = found(Runner::CargoTest);
         assert_eq!(cargo.len(), 1, "once a room");
         assert!(!cargo[0].network && cargo[0].otherwise.as_ref().is_some_and(|step| step.network));
+    }
+
+    #[test]
+    fn a_list_of_packages_is_installed_without_running_code_that_it_names() {
+        let room = tempfile::tempdir().unwrap();
+        std::fs::create_dir(room.path().join("a")).unwrap();
+        let found = |text: &str| {
+            std::fs::write(room.path().join("a/requirements.txt"), text).unwrap();
+            steps(&TestSettings::default(), &[command(Runner::Pytest)], room.path())
+        };
+        let steps = found("# what we need\npytest>=8\nrequests[socks]==2.0 ; python_version > '3'\n");
+        assert_eq!(steps.len(), 1);
+        assert!(!steps[0].network && steps[0].command.ends_with("--no-index -r requirements.txt"), "{steps:?}");
+        let install = steps[0].otherwise.as_ref().unwrap();
+        assert!(install.network && install.command.contains("--only-binary :all:"), "{install:?}");
+        for text in
+            ["-e .\n", "./pkg\n", "pkg @ git+https://x/y\n", "--index-url https://x\n", "-r ../o.txt\n", "-r no\n"]
+        {
+            assert!(found(text).is_empty(), "{text}");
+        }
+        std::fs::write(room.path().join("a/more.txt"), "attrs\n").unwrap();
+        assert_eq!(found("-r more.txt\n--constraint=more.txt\n").len(), 1);
     }
 
     #[test]
