@@ -21,7 +21,8 @@ struct Tried {
 fn judged(ground: &Ground, settings: &Settings) -> Tried {
     look(ground, settings, |inspection| {
         let plan = tests_run::plan(inspection, None).unwrap();
-        let tests = tests_run::run_tests(inspection, &plan, &ground.logs(), Baseline::WhenRed);
+        let tests =
+            tests_run::run_tests(inspection, &plan, &ground.logs(), Baseline::WhenRed, tests_run::Reuse::Nothing);
         let canary = canary::try_all(inspection, &plan, &tests.report, &ground.logs());
         Tried { tests, canary }
     })
@@ -264,7 +265,7 @@ fn wt_post_checkout_env_gives_each_room_a_copy_that_no_claim_can_change_for_anot
     let set_ups = |ground: &Ground, baseline: Baseline| -> (State, usize) {
         let tried = look(ground, &settings, |inspection| {
             let plan = tests_run::plan(inspection, None).unwrap();
-            tests_run::run_tests(inspection, &plan, &ground.logs(), baseline)
+            tests_run::run_tests(inspection, &plan, &ground.logs(), baseline, tests_run::Reuse::Nothing)
         });
         (tried.report.state, tried.runs.iter().filter(|facts| facts.command.purpose == Purpose::Setup).count())
     };
