@@ -79,7 +79,9 @@ const REQUIREMENTS: &[&str] = &["requirements.txt", "requirements-dev.txt", "req
 /// its code, and the network is open.
 fn pip(lists: &[&str], root: &RepoPath) -> Step {
     let lists = lists.iter().map(|name| format!(" -r {name}")).collect::<String>();
-    let pip = "python3 -m pip --disable-pip-version-check install --quiet";
+    // The interpreter itself: a version manager's stand-in would also write into its own folder, which the box refuses.
+    let python = "\"$(python3 -c 'import sys; print(sys.executable)')\"";
+    let pip = format!("{python} -m pip --disable-pip-version-check install --quiet");
     let step =
         |command: String, network, otherwise| Step { command, root: root.clone(), network, otherwise, fills: None };
     let install = step(format!("{pip} --only-binary :all: --target \"$COUNTERSIGN_PYTHON\"{lists}"), true, None);
