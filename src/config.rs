@@ -75,6 +75,8 @@ pub struct TestSettings {
     /// That report's format: `junit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Globs of files that are tests, whatever their language's habit says.
+    pub files: Vec<String>,
 }
 
 /// What a claim may touch.

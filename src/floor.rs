@@ -30,7 +30,9 @@ pub mod skip_eligible;
 pub mod submodules;
 pub mod tamper;
 mod task_file;
+pub mod test_files;
 pub mod tests_run;
+pub mod tests_tampered;
 
 use crate::claim::{Claim, Sighting};
 use crate::config::{Bookkeeper, Settings};
@@ -248,6 +250,12 @@ pub const CHECKS: &[Check] = &[
         worst: State::Ask,
         why: "prompts and their tests speak to a judge honestly; whoever judges should know",
         inspect: injection::inspect,
+    },
+    Check {
+        id: tests_tampered::ID,
+        worst: State::Deny,
+        why: "a test or a run that was made unable to fail proves nothing",
+        inspect: tests_tampered::inspect,
     },
     Check {
         id: skip_eligible::ID,

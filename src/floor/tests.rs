@@ -3,6 +3,7 @@
 mod board;
 mod records;
 mod report;
+mod tampered;
 mod tree;
 
 use super::*;

@@ -1,0 +1,182 @@
+//! Production code that treats a test apart from a user: by a test's name, by the runner's traces, by its caller.
+
+use super::rules::{name, quote, raise};
+use super::version::{Changed, Version};
+use crate::floor::Inspection;
+use crate::floor::test_files::lexed::Lexed;
+use crate::floor::test_files::{FileRole, LARGEST_SCANNED, TestFiles, definitions, syntax_of};
+use crate::host::git::{EntryKind, GitError};
+use crate::receipts::Finding;
+use std::collections::{BTreeSet, HashMap};
+
+/// Test files of the base that are read for their tests' names at most; more and the changed ones must do.
+const MOST_FILES: usize = 2_000;
+
+/// Traces that runners leave for the code under test.
+const TRACES: &[&str] = &[
+    "PYTEST_CURRENT_TEST",
+    "PYTEST_VERSION",
+    "JEST_WORKER_ID",
+    "VITEST",
+    "NODE_TEST_CONTEXT",
+    "import.meta.vitest",
+    "NEXTEST",
+    "cfg!(test)",
+    "cfg(not(test))",
+    "testing.Testing()",
+    "test.v",
+    "RUST_TEST_THREADS",
+    "MOCHA_",
+    "_called_from_test",
+    "sys._called_from_test",
+];
+
+const STACKS: &[&str] = &[
+    "inspect.stack",
+    "inspect.currentframe",
+    "sys._getframe",
+    "traceback.extract_stack",
+    "traceback.format_stack",
+    "new Error().stack",
+    "Error().stack",
+    "captureStackTrace",
+    "Backtrace::",
+    "runtime.Caller",
+    "debug.Stack()",
+];
+
+pub(super) fn look(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<Vec<Finding>, GitError> {
+    let production: Vec<(&Version<'_>, Vec<(usize, &str)>)> = changes
+        .iter()
+        .filter_map(|changed| Some((changed.new.as_ref().filter(|new| is_production(new))?, changed.added_lines())))
+        .collect();
+    if production.iter().all(|(_, lines)| lines.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let names = test_names(on, changes)?;
+    let mut findings = Vec::new();
+    for (version, lines) in production {
+        let lines: Vec<(usize, &str)> = lines.into_iter().filter(|(line, _)| !version.is_test_line(*line)).collect();
+        let literals = literals(version);
+        for (line, text) in lines {
+            findings.extend(named(version, line, text, literals.get(&line).map_or(&[][..], Vec::as_slice), &names));
+            findings.extend(detected(version, line, text, literals.get(&line).map_or(&[][..], Vec::as_slice)));
+        }
+    }
+    Ok(findings)
+}
+
+fn is_production(version: &Version<'_>) -> bool {
+    matches!(version.role, FileRole::Production | FileRole::Mixed { .. }) && version.text.len() <= LARGEST_SCANNED
+}
+
+/// Names by which production could know a test: those of the changed files on both sides, and of the base's test files.
+fn test_names(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<BTreeSet<String>, GitError> {
+    let mut names = BTreeSet::new();
+    for version in changes
+        .iter()
+        .flat_map(|changed| [&changed.old, &changed.new])
+        .flatten()
+        .filter(|version| version.is_collected())
+    {
+        names.extend(version.outline.iter().flat_map(|outline| &outline.tests).map(|test| test.own_name().to_owned()));
+    }
+    let Ok(files) = TestFiles::new(&on.settings.tests) else { return Ok(names) };
+    let listed = on.repo.list(&on.claim.base_tree, "")?;
+    let tests = listed.iter().filter(|(path, entry)| {
+        entry.kind() == EntryKind::File && syntax_of(path).is_some() && files.classify(path, b"") == FileRole::Test
+    });
+    for (path, _) in tests.take(MOST_FILES) {
+        let bytes = on.at_base(path)?.unwrap_or_default();
+        names.extend(definitions(path, &bytes).iter().map(|test| test.own_name().to_owned()));
+    }
+    names.retain(|name| distinct(name).is_some());
+    Ok(names)
+}
+
+/// How surely a text can only mean a test: by its prefix or as a sentence (true), or as a long snake-case name (false);
+/// none for a name that any program may use.
+fn distinct(name: &str) -> Option<bool> {
+    let words = name.split([' ', '_']).filter(|word| !word.is_empty()).count();
+    let prefixed = ["test_", "Test", "test "].iter().any(|prefix| name.starts_with(prefix));
+    if prefixed && name.len() >= 8 || name.contains(' ') && words >= 3 && name.len() >= 12 {
+        return Some(true);
+    }
+    (name.contains('_') && words >= 3 && name.len() >= 12).then_some(false)
+}
+
+/// The strings of a file by the line they start on.
+fn literals(version: &Version<'_>) -> HashMap<usize, Vec<String>> {
+    let mut found: HashMap<usize, Vec<String>> = HashMap::new();
+    let Some(syntax) = syntax_of(version.path) else { return found };
+    let lexed = Lexed::new(&version.text, syntax);
+    for span in lexed.spans.iter().filter(|span| !span.is_comment) {
+        let raw = &version.text[span.range.clone()];
+        let inner = raw.trim_matches(['r', 'b', '#']).trim_matches(['"', '\'', '`']);
+        found.entry(lexed.line_of(span.range.start)).or_default().push(inner.to_owned());
+    }
+    found
+}
+
+fn named(
+    version: &Version<'_>,
+    line: usize,
+    text: &str,
+    literals: &[String],
+    names: &BTreeSet<String>,
+) -> Option<Finding> {
+    let known = literals.iter().find_map(|literal| {
+        let whole = literal.trim();
+        let last = whole.rsplit([':', '.', '/']).next().unwrap_or(whole);
+        [whole, last].into_iter().find(|part| names.contains(*part))
+    })?;
+    let decides = [
+        "==",
+        "!=",
+        " in ",
+        "match",
+        "=>",
+        "case ",
+        "contains",
+        "includes",
+        "startswith",
+        "starts_with",
+        "startsWith",
+        "endswith",
+        "ends_with",
+        "endsWith",
+        "if ",
+    ]
+    .iter()
+    .any(|word| text.contains(word));
+    let rule = if distinct(known)? && (decides || known.starts_with("test") || known.starts_with("Test")) {
+        "test-name-special-cased"
+    } else {
+        "test-environment-detected"
+    };
+    let expected = "production code that does not know the tests; remove the special case";
+    Some(raise(rule, version.at(line), expected, format!("names test {}: {}", name(known), quote(text))))
+}
+
+fn detected(version: &Version<'_>, line: usize, text: &str, literals: &[String]) -> Option<Finding> {
+    let is_comment =
+        ["//", "#", "*"].iter().any(|mark| text.trim_start().starts_with(mark) && !text.trim_start().starts_with("#["));
+    if is_comment {
+        return None;
+    }
+    let tested = literals.iter().any(|literal| matches!(literal.as_str(), "test" | "testing"));
+    let environment =
+        ["NODE_ENV", "RAILS_ENV", "RACK_ENV", "APP_ENV", "import.meta.env"].iter().any(|word| text.contains(word))
+            && tested;
+    let loaded = text.contains("sys.modules")
+        && literals.iter().any(|literal| matches!(literal.as_str(), "pytest" | "unittest" | "_pytest"))
+        || text.contains("sys.argv") && literals.iter().any(|literal| literal.contains("pytest"));
+    if environment || loaded || TRACES.iter().any(|trace| text.contains(trace)) {
+        let expected = "production code that does the same tested and used; say why it may not";
+        return Some(raise("test-environment-detected", version.at(line), expected, quote(text)));
+    }
+    let looks = STACKS.iter().any(|stack| text.contains(stack));
+    looks.then(|| {
+        raise("caller-inspected", version.at(line), "production code that does not look at who calls it", quote(text))
+    })
+}
