@@ -72,7 +72,7 @@ pub struct TestSettings {
     /// A report the command writes, relative to the top of the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
-    /// That report's format: `junit`.
+    /// That report's format, by name: `junit` (the default), `tap`, `go-test-json`, … (see `floor::reports::Format`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// Globs of files that are tests, whatever their language's habit says.

@@ -6,26 +6,24 @@
 
 pub mod discovery;
 mod judge;
-mod junit;
-mod libtest;
 mod mask;
 mod run;
 mod runner;
 mod setup;
 
 pub use discovery::{Listing, Plan, PlanError, Question};
-pub use junit::{Dialect, LARGEST_REPORT, read as read_junit};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
 
 use super::Inspection;
+use super::reports::{Format, LARGEST_REPORT, Reading, Source, read_report};
 use crate::config::TestSettings;
 use crate::host::git::Change;
 use crate::host::ids::CommitId;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::{Ended, Ending};
-use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestCase, TestsRecord};
+use crate::receipts::{CheckReport, Finding, Purpose, Remedy, State, TestsRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -54,8 +52,8 @@ pub enum ReportWay {
     LibtestText,
     /// In a JUnit report that we switch on.
     Junit,
-    /// In a JUnit report that the settings promise, below the top of the tree.
-    Declared(RepoPath),
+    /// In a report that the settings promise, below the top of the tree.
+    Declared(RepoPath, Format),
     /// Nowhere: only the exit status is known.
     None,
 }
@@ -73,27 +71,6 @@ pub struct TestCommand {
     pub runner: Runner,
     /// How its tests are learned.
     pub report: ReportWay,
-}
-
-/// What a report says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// How it was read: `libtest-text`, `junit`.
-    pub format: String,
-    /// The cases, sorted.
-    pub cases: Vec<TestCase>,
-    /// How many tests ran, if the report says.
-    pub executed: Option<u64>,
-    /// How many of them failed or broke.
-    pub failed: u64,
-    /// How many were listed and not run.
-    pub skipped: u64,
-    /// True if the list is believed complete.
-    pub complete: bool,
-    /// True if the report contradicts itself or is damaged: it proves nothing.
-    pub distrusted: bool,
-    /// What is wrong with it, in words.
-    pub trouble: Vec<String>,
 }
 
 /// Whether the base is tested although the claim is green.
@@ -278,7 +255,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
         return Err(format!("the folder {} is not in this tree", setup::place(&command.root)));
     }
     let report = match &command.report {
-        ReportWay::Declared(path) => {
+        ReportWay::Declared(path, _) => {
             let path = site.room().path().join(path.to_path_buf());
             // Whatever a set-up left there is not this run's report.
             std::fs::remove_file(&path).ok();
@@ -313,27 +290,32 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
 }
 
 fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {
-    match command.report {
-        ReportWay::None => Reading::default(),
+    let below = room.join(command.root.to_path_buf());
+    let (format, place) = match &command.report {
+        ReportWay::None => return Reading::default(),
         ReportWay::LibtestText => {
-            let mut reading = libtest::read(&ended.stdout);
+            let mut reading =
+                read_report(Format::LibtestText, &[Source::only(&ended.stdout)], &below.to_string_lossy());
             if ended.stdout_total > ended.stdout.len() as u64 {
                 reading.trouble.push(format!("the output of {} bytes is too long to read", ended.stdout_total));
                 (reading.complete, reading.distrusted) = (false, true);
             }
-            reading
+            return reading;
         }
-        ReportWay::Junit | ReportWay::Declared(_) => {
-            let dialect = if command.runner == Runner::NodeTest { Dialect::Node } else { Dialect::Common };
-            match read_report(report) {
-                Ok(bytes) => junit::read(&bytes, dialect, &room.join(command.root.to_path_buf()).to_string_lossy()),
-                Err(why) => Reading { trouble: vec![why], ..Reading::default() },
-            }
+        ReportWay::Junit if command.runner == Runner::NodeTest => (Format::NodeJunit, RepoPath::from("report.xml")),
+        ReportWay::Junit => (Format::Junit, RepoPath::from("report.xml")),
+        ReportWay::Declared(path, Format::Junit) if command.runner == Runner::NodeTest => {
+            (Format::NodeJunit, path.clone())
         }
+        ReportWay::Declared(path, format) => (*format, path.clone()),
+    };
+    match fetch_report(report) {
+        Ok(bytes) => read_report(format, &[Source { path: place, bytes: &bytes }], &below.to_string_lossy()),
+        Err(why) => Reading { trouble: vec![why], ..Reading::default() },
     }
 }
 
-fn read_report(path: &Path) -> Result<Vec<u8>, String> {
+fn fetch_report(path: &Path) -> Result<Vec<u8>, String> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => Err("its report is not a regular file".to_owned()),
         Ok(meta) if meta.len() > LARGEST_REPORT => {

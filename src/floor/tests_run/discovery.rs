@@ -8,6 +8,7 @@ mod roots;
 use super::mask::{Mask, mask};
 use super::{ReportWay, Runner, TestCommand, runner};
 use crate::config::TestSettings;
+use crate::floor::reports::Format;
 use crate::host::git::GitError;
 use crate::host::path::RepoPath;
 use std::collections::BTreeSet;
@@ -70,7 +71,7 @@ pub enum PlanError {
         mask: Mask,
     },
     /// The settings name a report format that is not known.
-    #[error("`tests.format: {format}` is not known; countersign reads `junit`")]
+    #[error("`tests.format: {format}` is not known; countersign reads {}", Format::ALL.map(Format::name).join(", "))]
     Format {
         /// As written.
         format: String,
@@ -127,8 +128,8 @@ fn finish(question: &Question<'_>, mut commands: Vec<TestCommand>) -> Result<Pla
             return Err(PlanError::Masked { command, source_name, mask });
         }
         // Of several commands, it belongs to the ones that we cannot read ourselves.
-        if let Some(path) = declared.as_ref().filter(|_| only || command.report == ReportWay::None) {
-            command.report = ReportWay::Declared(path.clone());
+        if let Some((path, format)) = declared.as_ref().filter(|_| only || command.report == ReportWay::None) {
+            command.report = ReportWay::Declared(path.clone(), *format);
         }
     }
     for command in commands.iter().filter(|command| command.runner == Runner::Npm) {
@@ -143,14 +144,17 @@ fn finish(question: &Question<'_>, mut commands: Vec<TestCommand>) -> Result<Pla
     Ok(Plan::Commands(commands))
 }
 
-fn declared_report(question: &Question<'_>) -> Result<Option<RepoPath>, PlanError> {
-    if let Some(format) = question.settings.format.as_deref().filter(|format| *format != "junit") {
-        return Err(PlanError::Format { format: format.to_owned() });
-    }
+fn declared_report(question: &Question<'_>) -> Result<Option<(RepoPath, Format)>, PlanError> {
+    let name = question.settings.format.as_deref().unwrap_or("junit");
+    let format = Format::named(name).ok_or_else(|| PlanError::Format { format: name.to_owned() })?;
     let Some(path) = question.settings.report.as_deref() else { return Ok(None) };
     let report = RepoPath::from(path);
     let tracked = question.base.files.contains(&report) || question.claim.files.contains(&report);
-    if tracked || !report.is_safe() { Err(PlanError::Report { path: path.to_owned() }) } else { Ok(Some(report)) }
+    if tracked || !report.is_safe() {
+        Err(PlanError::Report { path: path.to_owned() })
+    } else {
+        Ok(Some((report, format)))
+    }
 }
 
 /// The package.json of a root.
@@ -300,6 +304,6 @@ mod tests {
         };
         assert!(matches!(ask(&settings, &[], &[("report.xml", "")], &["x"]), Err(PlanError::Report { .. })));
         let Plan::Commands(commands) = ask(&settings, &[], &[], &["x"]).unwrap() else { panic!("none") };
-        assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml")));
+        assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Junit));
     }
 }

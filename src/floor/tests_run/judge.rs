@@ -226,7 +226,8 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::tests_run::{Reading, ReportWay};
+    use crate::floor::reports::Reading;
+    use crate::floor::tests_run::ReportWay;
     use crate::host::path::RepoPath;
 
     fn run(code: i32, executed: Option<u64>, failed: u64) -> Run {

@@ -3,17 +3,21 @@
 //! The lines are believed only as far as each binary's own totals agree with them; what the code under test prints
 //! itself cannot be told apart with certainty, which is why the verdict rests on the exit status.
 
-use super::Reading;
-use crate::host::path::{RepoPath, escape};
-use crate::receipts::{CaseResult, TestCase};
+use super::lines::lines;
+use super::tally::{MOST_CASES, Tally, cut};
+use crate::host::path::escape;
+use crate::receipts::CaseResult;
 
 /// One `running N tests` … `test result:` section.
 #[derive(Debug, Default)]
 struct Section {
     announced: u64,
-    cases: Vec<TestCase>,
+    cases: Vec<(String, CaseResult)>,
     totals: Option<Totals>,
-    listing_failures: bool,
+    /// What tests printed is being shown.
+    listing: bool,
+    /// Some of them failed.
+    failures: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -25,76 +29,80 @@ struct Totals {
 }
 
 /// Reads the whole output, both streams in one.
-pub(super) fn read(output: &[u8]) -> Reading {
-    let mut reading = Reading { format: "libtest-text".to_owned(), complete: true, ..Reading::default() };
+pub(super) fn read(output: &[u8], tally: &mut Tally) {
     let mut suite = String::new();
     let mut open: Option<Section> = None;
-    for line in output.split(|b| *b == b'\n') {
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim_end_matches('\r');
+    let mut results = 0_u64;
+    for line in lines(output) {
+        let line = line.as_ref();
         if let Some(name) = binary(line) {
-            close(open.take(), &suite, &mut reading);
+            close(open.take(), &suite, tally);
             suite = name;
         } else if let Some(announced) = announced(line) {
-            close(open.take(), &suite, &mut reading);
+            close(open.take(), &suite, tally);
             open = Some(Section { announced, ..Section::default() });
         } else if let Some(section) = &mut open {
             if let Some(totals) = totals(line) {
+                results += 1;
                 section.totals = Some(totals);
                 // Output of failed tests comes before the real totals, and may look like them: the last ones count.
-                if !section.listing_failures {
-                    close(open.take(), &suite, &mut reading);
+                if !section.listing {
+                    close(open.take(), &suite, tally);
                 }
             } else if line == "failures:" || line == "successes:" {
-                section.listing_failures = true;
-            } else if !section.listing_failures
+                section.listing = true;
+                section.failures |= line == "failures:";
+            } else if !section.listing
+                && section.cases.len() < MOST_CASES
                 && let Some((name, result)) = case(line)
             {
-                let (suite, name) = (escape(suite.as_bytes()), escape(name.as_bytes()));
-                section.cases.push(TestCase { suite, file: doc_file(&name), name, result });
+                section.cases.push((cut(name).to_owned(), result));
             }
         }
     }
-    close(open, &suite, &mut reading);
-    reading.cases.sort();
-    if reading.executed.is_none() {
-        reading.trouble.push("no `test result:` line was printed".to_owned());
-        reading.complete = false;
+    close(open, &suite, tally);
+    if results == 0 {
+        tally.executed_unknown();
+        tally.trouble("no `test result:` line was printed".to_owned());
     }
-    reading
 }
 
-fn close(section: Option<Section>, suite: &str, reading: &mut Reading) {
+fn close(section: Option<Section>, suite: &str, tally: &mut Tally) {
     let Some(section) = section else { return };
-    let suite = if suite.is_empty() { "a test binary" } else { suite };
+    let shown = if suite.is_empty() { "a test binary".to_owned() } else { escape(suite.as_bytes()) };
+    let keep = |tally: &mut Tally, cases: &[(String, CaseResult)]| {
+        for (name, result) in cases {
+            tally.case(suite, name, doc_file(name), *result);
+        }
+    };
     let Some(totals) = section.totals else {
-        reading.complete = false;
-        reading.trouble.push(format!("{suite} started {} tests and printed no result", section.announced));
-        reading.cases.extend(section.cases);
+        tally.trouble(format!("{shown} started {} tests and printed no result", section.announced));
+        keep(tally, &section.cases);
         return;
     };
-    *reading.executed.get_or_insert(0) += totals.passed + totals.failed + totals.measured;
-    reading.failed += totals.failed;
-    reading.skipped += totals.ignored;
-    let count = |result| section.cases.iter().filter(|case| case.result == result).count() as u64;
-    let agrees = count(CaseResult::Passed) == totals.passed + totals.measured
+    if section.failures && totals.failed == 0 {
+        tally.trouble(format!("{shown} shows failures and counts none"));
+    }
+    let executed = totals.passed.saturating_add(totals.failed).saturating_add(totals.measured);
+    tally.count(executed, totals.failed, totals.ignored);
+    let count = |result| section.cases.iter().filter(|case| case.1 == result).count() as u64;
+    let agrees = count(CaseResult::Passed) == totals.passed.saturating_add(totals.measured)
         && count(CaseResult::Failed) == totals.failed
         && count(CaseResult::Skipped) == totals.ignored;
     if agrees {
-        reading.cases.extend(section.cases);
+        keep(tally, &section.cases);
         return;
     }
-    reading.complete = false;
     // `--quiet` prints dots and no names: nothing to contradict.
+    tally.names_missing();
     if !section.cases.is_empty() {
-        reading.trouble.push(format!(
-            "{suite} printed {} results but counted {} passed, {} failed, {} ignored; run the tests without --nocapture",
+        tally.trouble(format!(
+            "{shown} printed {} results but counted {} passed, {} failed, {} ignored; run the tests without --nocapture",
             section.cases.len(),
             totals.passed,
             totals.failed,
             totals.ignored
         ));
-        reading.distrusted = true;
     }
 }
 
@@ -102,12 +110,12 @@ fn close(section: Option<Section>, suite: &str, reading: &mut Reading) {
 fn binary(line: &str) -> Option<String> {
     let line = line.trim_start();
     if let Some(name) = line.strip_prefix("Doc-tests ") {
-        return Some(format!("doc-tests {name}"));
+        return Some(format!("doc-tests {}", cut(name)));
     }
     let path = line.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once('(')?.1;
     let file = path.rsplit(['/', '\\']).next()?;
     let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
-    Some(name.to_owned())
+    Some(cut(name).to_owned())
 }
 
 fn announced(line: &str) -> Option<u64> {
@@ -116,7 +124,7 @@ fn announced(line: &str) -> Option<u64> {
     count.parse().ok()
 }
 
-fn case(line: &str) -> Option<(String, CaseResult)> {
+fn case(line: &str) -> Option<(&str, CaseResult)> {
     let (name, status) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let name = name.strip_suffix(" - should panic").unwrap_or(name);
     let word = status.split([' ', ',']).next().unwrap_or_default();
@@ -126,13 +134,13 @@ fn case(line: &str) -> Option<(String, CaseResult)> {
         "ignored" => CaseResult::Skipped,
         _ => return None,
     };
-    Some((name.to_owned(), result))
+    Some((name, result))
 }
 
 /// A doc test is named after its file: `src/lib.rs - item (line 3)`.
-fn doc_file(name: &str) -> Option<RepoPath> {
+fn doc_file(name: &str) -> Option<&str> {
     let (file, rest) = name.split_once(" - ")?;
-    (rest.contains("(line ") && file.rsplit('.').next() == Some("rs")).then(|| RepoPath::from(file))
+    (rest.contains("(line ") && file.rsplit('.').next() == Some("rs")).then_some(file)
 }
 
 fn totals(line: &str) -> Option<Totals> {
@@ -155,7 +163,7 @@ fn totals(line: &str) -> Option<Totals> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::floor::reports::{Format, Reading, Source, read_report};
 
     const RUN: &str = "     Running unittests src/lib.rs (target/debug/deps/toy-0a1b2c)\n\nrunning 4 tests\n\
         test a::adds ... ok\ntest a::panics - should panic ... ok\ntest slow ... ignored, needs a network\n\
@@ -165,58 +173,57 @@ mod tests {
         Doc-tests toy\n\nrunning 1 test\ntest src/lib.rs - add (line 3) ... ok\n\n\
         test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.21s\n";
 
+    fn read(text: &str) -> Reading {
+        read_report(Format::LibtestText, &[Source::only(text.as_bytes())], "/room")
+    }
+
     #[test]
     fn all_binaries_are_read_and_failure_output_is_not() {
-        let reading = read(RUN.as_bytes());
+        let reading = read(RUN);
         let names: Vec<(&str, &str)> = reading.cases.iter().map(|c| (c.suite.as_str(), c.name.as_str())).collect();
-        assert_eq!(
-            names,
-            [
-                ("doc-tests toy", "src/lib.rs - add (line 3)"),
-                ("toy", "a::adds"),
-                ("toy", "a::panics"),
-                ("toy", "b"),
-                ("toy", "slow")
-            ]
-        );
+        let expected = [
+            ("doc-tests toy", "src/lib.rs - add (line 3)"),
+            ("toy", "a::adds"),
+            ("toy", "a::panics"),
+            ("toy", "b"),
+            ("toy", "slow"),
+        ];
+        assert_eq!(names, expected);
         assert_eq!((reading.executed, reading.failed, reading.skipped), (Some(4), 1, 1));
         assert!(reading.complete && reading.trouble.is_empty(), "{reading:?}");
     }
 
     #[test]
     fn lines_that_the_totals_contradict_are_not_believed() {
-        let forged = RUN.replace("test b ... FAILED", "test b ... FAILED\ntest never_ran ... ok");
-        let reading = read(forged.as_bytes());
+        let reading = read(&RUN.replace("test b ... FAILED", "test b ... FAILED\ntest never_ran ... ok"));
         assert!(!reading.complete && reading.distrusted);
         assert!(!reading.cases.iter().any(|case| case.name == "never_ran"));
+        assert_eq!(reading.failed, 1);
     }
 
     #[test]
     fn a_binary_that_leaves_without_a_result_is_named() {
-        let cut = RUN.split("failures:").next().unwrap();
-        let reading = read(cut.as_bytes());
+        let reading = read(RUN.split("failures:").next().unwrap());
         assert_eq!(reading.executed, None);
         assert!(reading.trouble.iter().any(|t| t == "toy started 4 tests and printed no result"), "{reading:?}");
     }
 
     #[test]
-    fn quiet_output_has_counts_but_no_names() {
-        let quiet = "\nrunning 2 tests\n..\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-        let reading = read(quiet.as_bytes());
-        assert_eq!((reading.executed, reading.cases.len(), reading.complete), (Some(2), 0, false));
-        assert!(reading.trouble.is_empty());
+    fn totals_printed_by_a_failed_test_are_not_the_binarys() {
+        let quiet = RUN.replace("test b ... FAILED\n", "").replace("test a", "x").replace("test slow", "x");
+        let cut = quiet.split("\n\nfailures:\n    b").next().unwrap();
+        assert!(read(cut).trouble.iter().any(|t| t.contains("shows failures and counts none")), "{cut}");
     }
 
     #[test]
-    fn nothing_matched_means_nothing_executed() {
-        let none = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s\n";
-        assert_eq!(read(none.as_bytes()).executed, Some(0));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_bytes_can_be_read(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
-            read(&bytes);
-        }
+    fn quiet_output_has_counts_but_no_names_and_zero_is_zero() {
+        let result = |n: u64| {
+            let counts = format!("{n} passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s");
+            read(&format!("running {n} tests\n..\ntest result: ok. {counts}\n"))
+        };
+        let reading = result(2);
+        assert_eq!((reading.executed, reading.cases.len(), reading.complete), (Some(2), 0, false));
+        assert!(reading.trouble.is_empty());
+        assert_eq!(result(0).executed, Some(0));
     }
 }
