@@ -72,6 +72,13 @@ fn line(fact: &Fact) -> String {
         ),
         Fact::Command(c) => format!("command   `{}` on tree {}: {}", c.command, c.tree.short(), c.ending.sentence()),
         Fact::Tests(t) => format!("tests     {} cases on tree {} ({})", t.cases.len(), t.tree.short(), t.format),
+        Fact::Bites(b) => {
+            let words = b.tests.iter().map(|bite| bite.class.word()).collect::<std::collections::BTreeSet<_>>();
+            let counts = words
+                .into_iter()
+                .map(|word| format!("{} {word}", b.tests.iter().filter(|bite| bite.class.word() == word).count()));
+            format!("bites     {}", counts.collect::<Vec<_>>().join(", "))
+        }
         Fact::Proof(p) => format!(
             "proof     C{}: on the claim {}, on the base {} ({})",
             p.criterion,

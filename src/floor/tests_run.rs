@@ -109,7 +109,27 @@ struct Run {
     leak: Option<PathBuf>,
     /// Why the room may lack what the tests need: one of our own guesses at a set-up failed.
     unready: Option<String>,
+    /// Its own words about failures, where they matter.
+    said: Said,
 }
+
+/// What a run wrote, as far as somebody asks why a test failed.
+#[derive(Debug, Clone, Default)]
+pub(in crate::floor) struct Said {
+    pub(in crate::floor) output: Vec<u8>,
+    pub(in crate::floor) report: Vec<u8>,
+}
+
+/// A run on a tree that is neither the claim's nor the base's.
+#[derive(Debug, Clone)]
+pub(in crate::floor) struct Apart {
+    pub(in crate::floor) ending: Ending,
+    pub(in crate::floor) reading: Reading,
+    pub(in crate::floor) said: Said,
+}
+
+/// Words of one run that are kept to find out why tests failed.
+const SAID: usize = 8 << 20;
 
 /// All commands on one side: a run for each, or why there is none.
 type Runs = Vec<Result<Run, String>>;
@@ -171,6 +191,22 @@ pub fn run_tests(inspection: &Inspection<'_>, plan: &Plan, logs: &Path, baseline
 /// A command that only the claim has says nothing about the base.
 fn is_from_base(command: &TestCommand) -> bool {
     !command.source.starts_with("claim")
+}
+
+/// Runs these commands on a hybrid or a mutant.
+pub(in crate::floor) fn run_apart(
+    inspection: &Inspection<'_>,
+    commands: &[TestCommand],
+    on: (Side, &CommitId),
+    logs: &Path,
+    runs: &mut Vec<Facts>,
+) -> Vec<Result<Apart, String>> {
+    let done = run_side(inspection, commands, on, logs, runs);
+    let apart = |run: Run| match run.unready {
+        Some(why) if run.reading.executed.is_none() => Err(why),
+        _ => Ok(Apart { ending: run.ending, reading: run.reading, said: run.said }),
+    };
+    done.into_iter().map(|run| run.and_then(apart)).collect()
 }
 
 fn run_side(
@@ -263,7 +299,12 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
         }
         _ => site.report(number),
     };
-    let script = runner::instrument(&command.command, command.runner, &report);
+    let mut script = runner::instrument(&command.command, command.runner, &report);
+    let is_apart = matches!(site.side(), Side::Hybrid | Side::Mutant);
+    if is_apart && command.runner == Runner::Pytest {
+        // One file that cannot be loaded must not keep the others from being run.
+        script.insert_str(0, "export PYTEST_ADDOPTS=\"--continue-on-collection-errors $PYTEST_ADDOPTS\"\n");
+    }
     let (mut facts, ended) = site.run(&Job {
         purpose: Purpose::Tests,
         command: &command.command,
@@ -273,6 +314,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
         shared_memory: command.runner == Runner::Pytest,
     });
     let reading = reading(command, &ended, &report, site.room().path());
+    let said = if is_apart { said(&ended, &report) } else { Said::default() };
     if !reading.format.is_empty() {
         facts.tests = Some(TestsRecord {
             command: 0,
@@ -286,7 +328,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
     let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
     let leak = site.visible_packages().filter(|_| is_node);
-    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None })
+    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None, said })
 }
 
 fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {
@@ -313,6 +355,12 @@ fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> 
         Ok(bytes) => read_report(format, &[Source { path: place, bytes: &bytes }], &below.to_string_lossy()),
         Err(why) => Reading { trouble: vec![why], ..Reading::default() },
     }
+}
+
+fn said(ended: &Ended, report: &Path) -> Said {
+    let mut report = fetch_report(report).unwrap_or_default();
+    report.truncate(SAID);
+    Said { output: ended.stdout[..ended.stdout.len().min(SAID)].to_vec(), report }
 }
 
 fn fetch_report(path: &Path) -> Result<Vec<u8>, String> {

@@ -70,6 +70,7 @@ impl Outcome {
                 | Fact::Sightings { .. }
                 | Fact::Command(_)
                 | Fact::Tests(_)
+                | Fact::Bites(_)
                 | Fact::Proof(_)
                 | Fact::Token { .. }
                 | Fact::Consulted(_) => {}

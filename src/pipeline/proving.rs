@@ -5,6 +5,7 @@ use super::judge::Run;
 use crate::claim::Claim;
 use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
+use crate::floor::tests_bite::{self, BiteOutcome};
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, TestsOutcome};
 use crate::receipts::ledger::digest;
 use crate::receipts::redact::redact_log;
@@ -21,11 +22,11 @@ impl Run<'_> {
         self.pause()?;
         if self.is_denied() {
             let why = "a cheaper check already denies; --all-checks runs it all the same";
-            return self.check(CheckReport::not_applicable(tests_run::ID, why));
+            return self.no_tests(why);
         }
         if self.is_decision_record() {
             let why = "a decision record: nothing executable changed";
-            return self.check(CheckReport::not_applicable(tests_run::ID, why));
+            return self.no_tests(why);
         }
         let plan = self.plan(claim)?;
         self.recorder.begin(&match &plan {
@@ -49,6 +50,10 @@ impl Run<'_> {
         self.pause()?;
         let test_receipts = self.record_runs(&tests.runs)?;
         self.check(tests.report.clone())?;
+        self.recorder.begin("running the new tests without the change");
+        let bites = tests_bite::inspect(&self.inspection(claim), &plan, &tests, &criteria, &logs);
+        self.pause()?;
+        self.record_bites(bites)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);
@@ -56,6 +61,12 @@ impl Run<'_> {
             self.record_proofs(proofs, &test_receipts)?;
         }
         Ok(())
+    }
+
+    /// Says why nothing that runs tests was asked.
+    fn no_tests(&mut self, why: &str) -> Result<(), VerifyError> {
+        self.check(CheckReport::not_applicable(tests_run::ID, why))?;
+        self.check(CheckReport::not_applicable(tests_bite::ID, why))
     }
 
     /// No command is a hold, except where nothing executable changed: then there is nothing that tests could show.
@@ -105,6 +116,15 @@ impl Run<'_> {
             numbers.push(these);
         }
         Ok(numbers)
+    }
+
+    fn record_bites(&mut self, outcome: BiteOutcome) -> Result<(), VerifyError> {
+        let runs = self.record_runs(&outcome.runs)?;
+        if let Some(mut record) = outcome.record {
+            record.receipts = runs.into_iter().flatten().collect();
+            self.recorder.record(Fact::Bites(record))?;
+        }
+        self.check(outcome.report)
     }
 
     fn record_proofs(&mut self, outcome: CriteriaOutcome, tests: &[Vec<u32>]) -> Result<(), VerifyError> {

@@ -149,7 +149,7 @@ impl Parts {
                 self.decided = true;
                 Ok(())
             }
-            Fact::Sightings { .. } | Fact::Command(_) | Fact::Tests(_) | Fact::Proof(_) => Ok(()),
+            Fact::Sightings { .. } | Fact::Command(_) | Fact::Tests(_) | Fact::Bites(_) | Fact::Proof(_) => Ok(()),
         }
     }
 

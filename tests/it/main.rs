@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod bites;
 mod cases_index;
 mod change;
 mod consult;

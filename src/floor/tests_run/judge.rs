@@ -240,7 +240,14 @@ mod tests {
             complete: true,
             ..Reading::default()
         };
-        Run { ending: Ending::Exited { code }, reading, changed: Vec::new(), leak: None, unready: None }
+        Run {
+            ending: Ending::Exited { code },
+            reading,
+            changed: Vec::new(),
+            leak: None,
+            unready: None,
+            said: super::Said::default(),
+        }
     }
 
     fn state(runner: Runner, claim: Run, base: Option<Run>) -> State {

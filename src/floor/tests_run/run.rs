@@ -24,6 +24,10 @@ pub enum Side {
     Claim,
     /// The base's.
     Base,
+    /// The base's production code with the claim's tests.
+    Hybrid,
+    /// The claim's with one thing wrong or undone.
+    Mutant,
 }
 
 /// A command that was run, ready for the ledger.
@@ -84,6 +88,10 @@ impl<'a> Site<'a> {
         }
         make(logs).map_err(|why| RoomError::Io { doing: "make", path: logs.to_owned(), why })?;
         Ok(Self { repo, settings, logs, side, room, scratch })
+    }
+
+    pub(in crate::floor) fn side(&self) -> Side {
+        self.side
     }
 
     pub(in crate::floor) fn room(&self) -> &Room {
@@ -149,7 +157,12 @@ impl<'a> Site<'a> {
             Purpose::Tests => "tests",
             Purpose::Criterion => "criterion",
         };
-        let side = if self.side == Side::Claim { "claim" } else { "base" };
+        let side = match self.side {
+            Side::Claim => "claim",
+            Side::Base => "base",
+            Side::Hybrid => "hybrid",
+            Side::Mutant => "mutant",
+        };
         let name = |number: u32| self.logs.join(format!("{what}-{side}-{number}.log"));
         (1..u32::MAX).map(name).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| name(0))
     }

@@ -86,7 +86,9 @@ fn left_root<'r>(roots: &'r [String], old: &RepoPath, new: &RepoPath) -> Option<
 /// Cargo builds what lies in these folders; a Rust file that leaves them all is built by nobody.
 fn left_crate(old: &RepoPath, new: &RepoPath) -> Option<&'static str> {
     let part = |path: &RepoPath| {
-        ["tests", "src", "benches", "examples"].into_iter().find(|name| path.as_bytes().split(|b| *b == b'/').any(|part| part == name.as_bytes()))
+        ["tests", "src", "benches", "examples"]
+            .into_iter()
+            .find(|name| path.as_bytes().split(|b| *b == b'/').any(|part| part == name.as_bytes()))
     };
     let root = part(old).filter(|_| new.as_bytes().ends_with(b".rs"))?;
     part(new).is_none().then_some(root)
