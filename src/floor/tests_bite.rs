@@ -90,7 +90,7 @@ fn look(
     if claimed.is_empty() {
         return Ok((nothing_claimed(inspection, tests), None));
     }
-    if tests.report.state > State::Ask {
+    if tests.report.state == State::Deny {
         return not_applicable("the tests do not pass on the claim, so there is nothing to compare");
     }
     let records: Vec<Option<&TestsRecord>> = commands.iter().map(|command| record_of(tests, command)).collect();

@@ -154,9 +154,13 @@ fn returned(lexed: &Lexed<'_>, whole: &Range<usize>) -> Option<(Range<usize>, St
         _ => return None,
     };
     let line_end = lexed.text[whole.end..].find('\n').map_or(lexed.text.len(), |at| whole.end + at);
-    let code = &lexed.code[whole.end..line_end];
-    let value = code.split(';').next().unwrap_or_default().trim_end();
-    let is_open = value.matches(['(', '[', '{']).count() != value.matches([')', ']', '}']).count();
+    let comment = lexed.spans.iter().find(|span| span.is_comment && span.range.start >= whole.end);
+    let end = comment.map_or(line_end, |span| span.range.start.min(line_end));
+    // Strings are blanked in the code: a sign that ends the statement is looked for there, blanks in the text.
+    let code = &lexed.code[whole.end..end];
+    let code = &code[..code.find(';').unwrap_or(code.len())];
+    let value = lexed.text[whole.end..whole.end + code.len()].trim_end();
+    let is_open = code.matches(['(', '[', '{']).count() != code.matches([')', ']', '}']).count();
     let told = value.trim();
     if is_open || told.is_empty() || told == with {
         return None;

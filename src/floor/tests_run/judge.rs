@@ -246,7 +246,7 @@ mod tests {
             changed: Vec::new(),
             leak: None,
             unready: None,
-            said: super::Said::default(),
+            said: crate::floor::tests_run::Said::default(),
         }
     }
 

@@ -234,7 +234,7 @@ fn a_pass_of_a_feature_needs_one_cited_test_that_bites() {
             BitesRecord { tree: tree('d'), hybrids: vec![], tests, cited: vec![], mutation: None, receipts: vec![] };
         facts.insert(10, Fact::Bites(record));
         let answer = block("PASS", &format!("EVIDENCE:\n- C1 zero is rejected — covered by {cited}\n"));
-        super::super::hear(answer.as_bytes(), &number(facts), &|_| None)
+        hear(answer.as_bytes(), &number(facts), &|_| None)
     };
     let refused =
         |heard: HeardRecord| matches!(heard, HeardRecord::Unusable { codes, .. } if codes == ["no-biting-test"]);
