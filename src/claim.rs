@@ -8,7 +8,7 @@ mod sightings;
 mod submodules;
 pub mod text;
 
-pub use base::{Base, BaseError, settle_base};
+pub use base::{Base, BaseError, check_history, settle_base};
 pub use freeze::{FreezeError, Frozen, freeze_commit, freeze_worktree};
 
 use crate::host::git::Change;

@@ -24,6 +24,7 @@ mod record;
 pub mod related_adrs;
 pub mod report_files;
 pub mod report_shape;
+pub mod report_tests;
 pub mod reports;
 pub mod scope;
 pub mod secrets;

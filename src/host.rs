@@ -2,6 +2,7 @@
 
 pub mod cancel;
 pub mod clock;
+pub mod digest;
 pub mod env;
 pub mod git;
 pub mod ids;

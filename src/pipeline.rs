@@ -255,6 +255,16 @@ pub enum VerifyError {
     /// The case cannot be sealed or read.
     #[error(transparent)]
     Case(#[from] CaseError),
+    /// A judgement that could not be sealed.
+    #[error("cannot seal the case: {why}; nothing is lost: the receipts are in {ledger}{claim}; make room, or mend what is named, and run it again", ledger = ledger.display())]
+    NotSealed {
+        /// Why not.
+        why: Box<CaseError>,
+        /// The complete ledger.
+        ledger: PathBuf,
+        /// ` and the work is <reference>`, or nothing.
+        claim: String,
+    },
     /// There is no room to work in.
     #[error(transparent)]
     Room(#[from] crate::host::room::RoomError),
@@ -276,6 +286,7 @@ impl VerifyError {
             | Self::ReservedVerifier
             | Self::TestPlan(_)
             | Self::NoSuchCase { .. }
+            | Self::Case(CaseError::BadKey { .. })
             | Self::Report { .. }
             | Self::Task(_)
             | Self::Board(_)
@@ -295,6 +306,7 @@ impl VerifyError {
             | Self::Freeze(_)
             | Self::Ledger(_)
             | Self::Case(_)
+            | Self::NotSealed { .. }
             | Self::Room(_)
             | Self::Git(_) => Fault::Environment,
         }

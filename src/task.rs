@@ -14,14 +14,13 @@ pub mod markdown;
 pub mod proof;
 pub mod text;
 
+use crate::host::digest::digest;
 use crate::host::path::{RepoPath, escape};
 use frontmatter::{Frontmatter, FrontmatterError};
 use id::IdError;
 use markdown::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use text::{Text, TextError};
 
 pub use criteria::{Bullet, Criterion, Kind, Oddity, OddityKind};
@@ -228,7 +227,7 @@ fn assemble(text: Text<'_>, front: Option<&Frontmatter>) -> Result<Task, TaskPro
         removes_tests: globs("removes-tests")?,
         bullets: found.list,
         oddities: found.oddities,
-        digest: hex(&Sha256::digest(text.whole().as_bytes())),
+        digest: digest(text.whole().as_bytes()),
         text: text.whole().to_owned(),
         body_line,
         id,
@@ -297,14 +296,6 @@ fn heading(document: &Document<'_>, any: bool) -> Option<String> {
         document.lines.iter().filter(fits).find_map(|line| line.title().filter(|title| !title.is_empty()))
     };
     titled(true).or_else(|| titled(false).filter(|_| any)).map(str::to_owned)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut out, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 #[cfg(test)]

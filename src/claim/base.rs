@@ -62,12 +62,13 @@ pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> 
             None if repo.is_shallow() => {
                 Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) })
             }
+            None if repo.resolve("HEAD")?.is_none() => Err(unborn(current_branch(repo)?)),
             None => Err(BaseError::Unknown { rev: escape(rev.as_bytes()) }),
         };
     }
     let branch = current_branch(repo)?;
     let Some(head) = repo.resolve("HEAD")? else {
-        return Err(BaseError::Unborn { branch: branch.unwrap_or_else(|| "HEAD".to_owned()) });
+        return Err(unborn(branch));
     };
     if let Some(branch) = &branch {
         if let Some(base) = from_upstream(repo, branch, &head)? {
@@ -78,6 +79,26 @@ pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> 
         }
     }
     from_default_branch(repo, &head)
+}
+
+/// Refuses a shallow clone whose history does not lead from `tip` back to the base: nobody can tell there whether the work
+/// builds on it. In a whole clone the same finding is the worker's doing, and the freezing says so.
+///
+/// # Errors
+/// See [`BaseError`].
+pub fn check_history(repo: &Repo, base: &Base, tip: Option<&CommitId>) -> Result<(), BaseError> {
+    let tip =
+        if repo.is_shallow() { tip.cloned().map_or_else(|| repo.resolve("HEAD"), |tip| Ok(Some(tip)))? } else { None };
+    match tip {
+        Some(tip) if !repo.is_ancestor(&base.commit, &tip)? => Err(BaseError::Shallow {
+            why: format!("the history between {} and {} is not in it", base.commit.short(), tip.short()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn unborn(branch: Option<String>) -> BaseError {
+    BaseError::Unborn { branch: branch.unwrap_or_else(|| "HEAD".to_owned()) }
 }
 
 fn current_branch(repo: &Repo) -> Result<Option<String>, GitError> {

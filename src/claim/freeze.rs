@@ -4,25 +4,25 @@
 //! `git write-tree`. New objects go to a quarantine first, so that refused work never enters the object store. The
 //! snapshot's git runs in the box: a worker may have planted filters that `add` would execute.
 
-use super::quarantine::Quarantine;
+use super::quarantine::{Quarantine, said};
 use super::sightings;
 use super::{Claim, Sighting, SightingKind};
 use crate::host::git::{Change, ChangeKind, GitError, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::escape;
-use crate::host::process::{Launch, Limits, run_to_end};
-use crate::host::sandbox::{Level, Profile};
+use crate::host::sandbox::Level;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Why work could not be frozen. All of it is the environment's fault, never the worker's.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FreezeError {
     /// `git add` could not read the worktree.
-    #[error("cannot freeze {tree}: git add ended {ending}: {said}; nothing was changed and the worktree is as it was", tree = tree.display())]
+    #[error("cannot freeze {tree}: git add ended {ending}: {said}; nothing was changed and the worktree is as it was; mend that and run it again", tree = tree.display())]
     Unreadable {
         /// The worktree.
         tree: PathBuf,
@@ -30,6 +30,14 @@ pub enum FreezeError {
         ending: String,
         /// The end of what it said.
         said: String,
+    },
+    /// A folder that cannot be looked into.
+    #[error("cannot freeze the work: {path} cannot be read: {why}; nothing was changed; make it readable, or move it away", path = path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's words.
+        why: std::io::Error,
     },
     /// A claim's reference was created by somebody else again and again.
     #[error("cannot create {name}: another process keeps creating claims of this case; run it again")]
@@ -175,46 +183,40 @@ fn create_claim_ref(repo: &Repo, key: &str, number: u32, commit: &CommitId) -> R
 fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
     // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
-    let git = quarantine.apply(repo.git(), repo);
     let mut words: Vec<OsString> =
         ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
-    words.extend(linked_worktrees(repo).into_iter().map(|inside| {
+    words.extend(unignored(repo, linked_worktrees(repo))?.into_iter().map(|inside| {
         let mut pathspec = OsString::from(":(top,exclude,literal)");
         pathspec.push(inside);
         pathspec
     }));
-    let line = git.argv(words);
-    let mut write = vec![quarantine.work()];
-    // git-lfs's clean filter stores its objects beside git's.
-    write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
-    let environment: Vec<(OsString, OsString)> = git.environment();
-    let launch = Launch {
-        argv: line,
-        cwd: repo.top().to_owned(),
-        env: environment,
-        stdin: Vec::new(),
-        log: quarantine.root().join("add.log"),
-        capture: 0,
-        limits: Limits {
-            wall: Duration::from_secs(900),
-            idle: None,
-            grace: Duration::from_secs(2),
-            log_bytes: 64 << 10,
-            hard_output: 1 << 30,
-        },
-        profile: Profile::snapshot(write),
-    };
-    let ended = run_to_end(repo.host(), &launch);
+    let ended = quarantine.run_in_box(repo, &words, Vec::new(), 0);
     if ended.ending.is_success() {
-        return Ok(ended.level);
+        // Git only warns about a folder it cannot open, and leaves out what is inside: any word of it is reason to look.
+        return if ended.log.bytes_total == 0 { Ok(ended.level) } else { all_readable(repo).map(|()| ended.level) };
     }
-    let said = std::fs::read(&ended.log.path).unwrap_or_default();
-    let said = escape(said.get(said.len().saturating_sub(400)..).unwrap_or(&said)).replace("\\x0a", " ");
-    Err(FreezeError::Unreadable {
-        tree: repo.top().to_owned(),
-        ending: ended.ending.sentence(),
-        said: said.trim().to_owned(),
-    })
+    Err(FreezeError::Unreadable { tree: repo.top().to_owned(), ending: ended.ending.sentence(), said: said(&ended) })
+}
+
+/// Refuses a worktree with a folder that cannot be opened: what it holds is unknown. Folders that are ignored anyway
+/// hold nothing that could land.
+fn all_readable(repo: &Repo) -> Result<(), FreezeError> {
+    let others: Vec<PathBuf> = linked_worktrees(repo).into_iter().map(|inside| repo.top().join(inside)).collect();
+    let walk = walkdir::WalkDir::new(repo.top()).into_iter();
+    for failed in
+        walk.filter_entry(|e| e.file_name() != ".git" && !others.iter().any(|o| o == e.path())).filter_map(Result::err)
+    {
+        let Some(path) = failed.path().map(Path::to_owned) else { continue };
+        let why = std::io::Error::from(failed);
+        if why.kind() == ErrorKind::NotFound {
+            continue;
+        }
+        let words = ["check-ignore", "-q", "--"].map(OsStr::new);
+        if !repo.git().run_unchecked(words.into_iter().chain([path.as_os_str()]))?.success() {
+            return Err(FreezeError::Folder { path, why });
+        }
+    }
+    Ok(())
 }
 
 /// Other worktrees of this repository that lie inside this one, relative to its top. Unless somebody ignores them, git
@@ -231,9 +233,21 @@ fn linked_worktrees(repo: &Repo) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Those of these paths that git does not ignore: it refuses to leave out by name what it leaves out anyway.
+fn unignored(repo: &Repo, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, FreezeError> {
+    if paths.is_empty() {
+        return Ok(paths);
+    }
+    let asked = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect::<Vec<u8>>();
+    let answer = repo.git().stdin(asked).run_unchecked(["check-ignore", "-z", "--stdin"])?;
+    let ignored: HashSet<&[u8]> = answer.stdout.split(|b| *b == 0).collect();
+    paths.retain(|path| !ignored.contains(path.as_os_str().as_bytes()));
+    Ok(paths)
+}
+
 fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {
-    let output = quarantine.apply(repo.git(), repo).run(["write-tree"])?;
-    TreeId::new(&output.line())
+    let answer = quarantine.answer_in_box(repo, &["write-tree"], Vec::new(), 1 << 10)?;
+    TreeId::new(String::from_utf8_lossy(answer.trim_ascii_end()).as_ref())
         .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() }.into())
 }
 
@@ -265,6 +279,6 @@ fn put_back(repo: &Repo, quarantine: &Quarantine, phantoms: &[Change]) -> Result
         input.extend_from_slice(change.path.as_bytes());
         input.push(0);
     }
-    quarantine.apply(repo.git(), repo).stdin(input).run(["update-index", "-z", "--index-info"])?;
+    quarantine.answer_in_box(repo, &["update-index", "-z", "--index-info"], input, 1 << 10)?;
     Ok(())
 }

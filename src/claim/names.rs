@@ -4,30 +4,31 @@ use super::{Sighting, SightingKind};
 use crate::host::git::{Change, ChangeKind, GitError, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::{RepoPath, escape};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use unicode_normalization::UnicodeNormalization;
 
-/// Collisions that the change brings: each part of an added path against its neighbours in the same folder.
+/// The names of one folder, by what they are called where case and composition do not count.
+type Folded = HashMap<String, Vec<Vec<u8>>>;
+
+/// Collisions that the change touches: each part of a path that it writes against its neighbours in the same folder.
 pub(super) fn collisions(repo: &Repo, tree: &TreeId, changed: &[Change]) -> Result<Vec<Sighting>, GitError> {
-    let mut folders: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+    let mut folders: HashMap<&[u8], Folded> = HashMap::new();
+    let mut done: HashSet<&[u8]> = HashSet::new();
     let mut seen = Vec::new();
-    for change in changed.iter().filter(|c| matches!(c.kind, ChangeKind::Added | ChangeKind::Renamed)) {
+    for change in changed.iter().filter(|c| c.kind != ChangeKind::Deleted) {
         let bytes = change.path.as_bytes();
         let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at).chain([bytes.len()]);
         let mut start = 0;
         for end in ends {
             let (folder, name) = (&bytes[..start.max(1) - 1], &bytes[start..end]);
             start = end + 1;
-            if !folders.contains_key(folder) {
-                let names =
-                    repo.folder(tree, &RepoPath::from_bytes(folder))?.into_iter().map(|(name, _)| name).collect();
-                folders.insert(folder.to_vec(), names);
-            }
-            let neighbours = folders.get(folder).map_or(&[][..], Vec::as_slice);
-            for other in neighbours
-                .iter()
-                .filter(|other| &other[..] != name && fold(other).is_some() && fold(other) == fold(name))
-            {
+            let Some(key) = fold(name).filter(|_| done.insert(&bytes[..end])) else { continue };
+            let names = match folders.entry(folder) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(names_in(repo, tree, folder)?),
+            };
+            for other in names.get(&key).into_iter().flatten().filter(|other| &other[..] != name) {
                 let detail = format!(
                     "`{}` is the same name as `{}` on file systems that fold case or normalise ({} and {})",
                     escape(name),
@@ -40,6 +41,16 @@ pub(super) fn collisions(repo: &Repo, tree: &TreeId, changed: &[Change]) -> Resu
         }
     }
     Ok(seen)
+}
+
+fn names_in(repo: &Repo, tree: &TreeId, folder: &[u8]) -> Result<Folded, GitError> {
+    let mut names = Folded::new();
+    for (name, _) in repo.folder(tree, &RepoPath::from_bytes(folder))? {
+        if let Some(folded) = fold(&name) {
+            names.entry(folded).or_default().push(name);
+        }
+    }
+    Ok(names)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,9 +1,14 @@
 //! A private index and a private object store, until the work is accepted as a claim.
 
 use crate::host::git::{Git, GitError, Repo};
+use crate::host::path::escape;
+use crate::host::process::{Ended, Launch, Limits, run_to_end};
+use crate::host::sandbox::Profile;
+use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A folder of our own inside the git directory (same disk as the object store: objects leave it by a rename).
@@ -26,14 +31,31 @@ impl Quarantine {
         Ok(Self { root, objects, index })
     }
 
-    /// Where logs may lie: the snapshot's git cannot write here.
-    pub(super) fn root(&self) -> &Path {
-        self.root.path()
-    }
-
-    /// All that the snapshot's git may write: the private index and store.
-    pub(super) fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+    /// Runs a git on the private index, in the box: any git that compares files with an index or writes one may execute
+    /// filters that a worker planted (writing re-reads files as young as the index). It may write the private index and
+    /// store and git-lfs's own store, nothing else; its log lies beside them, where it cannot write.
+    pub(super) fn run_in_box(&self, repo: &Repo, words: &[OsString], stdin: Vec<u8>, capture: u64) -> Ended {
+        let git = self.apply(repo.git(), repo);
+        let mut write = vec![self.root.path().join("work")];
+        // git-lfs's clean filter stores its objects beside git's.
+        write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
+        let launch = Launch {
+            argv: git.argv(words),
+            cwd: repo.top().to_owned(),
+            env: git.environment(),
+            stdin,
+            log: self.root.path().join("git.log"),
+            capture,
+            limits: Limits {
+                wall: Duration::from_secs(900),
+                idle: None,
+                grace: Duration::from_secs(2),
+                log_bytes: 64 << 10,
+                hard_output: 1 << 30,
+            },
+            profile: Profile::snapshot(write),
+        };
+        run_to_end(repo.host(), &launch)
     }
 
     pub(super) fn objects(&self) -> &Path {
@@ -58,7 +80,33 @@ impl Quarantine {
         copy.set_times(FileTimes::new().set_modified(time)).map_err(write)
     }
 
-    /// Makes a git work on the private index and store.
+    /// The same where anything but success is an error; its standard output.
+    pub(super) fn answer_in_box(
+        &self,
+        repo: &Repo,
+        words: &[&str],
+        stdin: Vec<u8>,
+        most: u64,
+    ) -> Result<Vec<u8>, GitError> {
+        let line: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let ended = self.run_in_box(repo, &line, stdin, most);
+        if ended.ending.is_success() && ended.stdout_total <= most {
+            return Ok(ended.stdout);
+        }
+        let said = if ended.ending.is_success() {
+            format!("its answer of {} bytes is too long", ended.stdout_total)
+        } else {
+            said(&ended)
+        };
+        Err(GitError::Failed {
+            command: format!("git {}", words.join(" ")),
+            ending: ended.ending.sentence(),
+            tree: repo.top().to_owned(),
+            said,
+        })
+    }
+
+    /// Makes a git work on the private index and store. For one that only reads the index.
     pub(super) fn apply<'h>(&self, git: Git<'h>, repo: &Repo) -> Git<'h> {
         git.env("GIT_INDEX_FILE", &self.index).reading_also(&repo.common_dir().join("objects"), &self.objects)
     }
@@ -88,6 +136,14 @@ impl Quarantine {
             .filter(|(_, from, _)| !from.components().any(|c| c.as_os_str() == "info"))
             .try_for_each(|(_, from, to)| move_object(&from, &to))
     }
+}
+
+/// The end of what a boxed git wrote on both outputs, on one line, escaped.
+pub(super) fn said(ended: &Ended) -> String {
+    let said = fs::read(&ended.log.path).unwrap_or_default();
+    let said = escape(said.get(said.len().saturating_sub(400)..).unwrap_or(&said)).replace("\\x0a", " ");
+    let said = said.trim();
+    if said.is_empty() { "it said nothing".to_owned() } else { said.to_owned() }
 }
 
 fn move_object(from: &Path, to: &Path) -> Result<(), GitError> {

@@ -51,7 +51,7 @@ pub(super) fn look_around(
     seen.extend(ignored_files(repo, quarantine, changed)?);
     seen.extend(excludes(repo));
     seen.extend(executable_config(repo)?);
-    seen.extend(submodules::look(repo, base_tree, tree, changed)?);
+    seen.extend(submodules::look(repo, base_tree, tree, changed, quarantine)?);
     seen.extend(names::collisions(repo, tree, changed)?);
     Ok(seen)
 }

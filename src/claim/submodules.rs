@@ -1,10 +1,14 @@
 //! Gitlinks: a pointer to a commit of another repository is a promise that the commit exists.
 
+use super::quarantine::Quarantine;
 use super::{Sighting, SightingKind};
-use crate::host::git::{Change, EntryKind, GitError, Repo};
+use crate::host::git::{Change, EntryKind, Git, GitError, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
 use std::path::Path;
+
+/// How much of git's answer about submodules is read.
+const LARGEST_STATUS: u64 = 64 << 20;
 
 /// What the worktree says about its gitlinks.
 pub(super) fn look(
@@ -12,6 +16,7 @@ pub(super) fn look(
     base_tree: &TreeId,
     tree: &TreeId,
     changed: &[Change],
+    quarantine: &Quarantine,
 ) -> Result<Vec<Sighting>, GitError> {
     let mut seen = without_declaration(repo, tree, changed)?;
     let nested: Vec<RepoPath> = seen.iter().filter_map(|s| s.path.clone()).collect();
@@ -20,7 +25,7 @@ pub(super) fn look(
     }
     let declared = RepoPath::from(".gitmodules");
     if repo.entry(tree, &declared)?.is_some() || repo.entry(base_tree, &declared)?.is_some() {
-        seen.extend(dirty(repo)?);
+        seen.extend(dirty(repo, quarantine)?);
     }
     Ok(seen)
 }
@@ -73,7 +78,7 @@ fn moved_pointer(repo: &Repo, change: &Change) -> Result<Vec<Sighting>, GitError
         );
         seen.push(sighting(SightingKind::UnreachableGitlink, detail));
     }
-    let backwards = repo.git().within(&inner).run_unchecked(["merge-base", "--is-ancestor", new, old])?;
+    let backwards = inside(repo, &inner).run_unchecked(["merge-base", "--is-ancestor", new, old])?;
     if !change.old.is_null() && old != new && backwards.success() {
         let detail =
             format!("the pointer moves backwards, from {} to its ancestor {}", change.old.short(), change.new.short());
@@ -82,23 +87,25 @@ fn moved_pointer(repo: &Repo, change: &Change) -> Result<Vec<Sighting>, GitError
     Ok(seen)
 }
 
+/// A git of the submodule. Not [`Repo::git`]: that one reads the objects of this repository.
+fn inside<'h>(repo: &'h Repo, inner: &Path) -> Git<'h> {
+    Git::new(repo.host(), inner)
+}
+
 fn is_published(repo: &Repo, inner: &Path, commit: &str) -> Result<bool, GitError> {
     let output =
-        repo.git().within(inner).run_unchecked(["for-each-ref", "--count=1", "--contains", commit, "refs/remotes/"])?;
+        inside(repo, inner).run_unchecked(["for-each-ref", "--count=1", "--contains", commit, "refs/remotes/"])?;
     Ok(output.success() && !output.stdout.is_empty())
 }
 
 /// Submodules with content that no commit of theirs has. Porcelain v2 spells it `S<commit><modified><untracked>`.
-fn dirty(repo: &Repo) -> Result<Vec<Sighting>, GitError> {
-    let output = repo.git().run_unchecked([
-        "status",
-        "--porcelain=v2",
-        "-z",
-        "--ignore-submodules=none",
-        "--untracked-files=no",
-    ])?;
+///
+/// Status compares files, inside the submodules too, and so may run filters that a worker planted.
+fn dirty(repo: &Repo, quarantine: &Quarantine) -> Result<Vec<Sighting>, GitError> {
+    let words = ["status", "--porcelain=v2", "-z", "--ignore-submodules=none", "--untracked-files=no"];
+    let output = quarantine.answer_in_box(repo, &words, Vec::new(), LARGEST_STATUS)?;
     let mut seen = Vec::new();
-    for record in output.stdout.split(|b| *b == 0) {
+    for record in output.split(|b| *b == 0) {
         let words: Vec<&[u8]> = record.splitn(9, |b| *b == b' ').collect();
         let ([b"1", _, state, .., path], 9) = (&words[..], words.len()) else { continue };
         if let [b'S', _, modified, untracked] = state

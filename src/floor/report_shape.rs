@@ -22,6 +22,8 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
         ReportState::Read { report, problems, source } => {
             let mut findings = belongs(on, report, source);
             findings.extend(problems.iter().filter_map(|problem| told(problem, source)));
+            let repairs = report.layout.repairs.iter();
+            findings.extend(repairs.map(|what| info(source, "every block closed", format!("repaired: {what}"))));
             let told = CheckReport::of(ID, findings);
             match report.outcome {
                 Outcome::Success => told,

@@ -292,7 +292,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
     }
     let report = match &command.report {
         ReportWay::Declared(path, _) => {
-            let path = site.room().path().join(path.to_path_buf());
+            let path = inside(site.room().path(), path)?;
             // Whatever a set-up left there is not this run's report.
             std::fs::remove_file(&path).ok();
             path
@@ -314,7 +314,7 @@ fn run_one(site: &Site<'_>, number: usize, command: &TestCommand, runs: &mut Vec
         shared_memory: command.runner == Runner::Pytest,
     });
     let reading = reading(command, &ended, &report, site.room().path());
-    let said = if is_apart { said(&ended, &report) } else { Said::default() };
+    let said = if is_apart { said(command, &ended, &report, site.room().path()) } else { Said::default() };
     if !reading.format.is_empty() {
         facts.tests = Some(TestsRecord {
             command: 0,
@@ -351,16 +351,39 @@ fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> 
         }
         ReportWay::Declared(path, format) => (*format, path.clone()),
     };
-    match fetch_report(report) {
+    // Looked at again: the tests may have put a link there.
+    let found = match &command.report {
+        ReportWay::Declared(path, _) => inside(room, path),
+        _ => Ok(report.to_owned()),
+    };
+    match found.and_then(|report| fetch_report(&report)) {
         Ok(bytes) => read_report(format, &[Source { path: place, bytes: &bytes }], &below.to_string_lossy()),
         Err(why) => Reading { trouble: vec![why], ..Reading::default() },
     }
 }
 
-fn said(ended: &Ended, report: &Path) -> Said {
-    let mut report = fetch_report(report).unwrap_or_default();
+fn said(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Said {
+    let found = match &command.report {
+        ReportWay::Declared(path, _) => inside(room, path),
+        _ => Ok(report.to_owned()),
+    };
+    let mut report = found.and_then(|report| fetch_report(&report)).unwrap_or_default();
     report.truncate(SAID);
     Said { output: ended.stdout[..ended.stdout.len().min(SAID)].to_vec(), report }
+}
+
+/// The place of a declared report in a room. A link on the way, by the claim or by its tests, would make us remove or
+/// believe a file outside.
+fn inside(room: &Path, path: &RepoPath) -> Result<PathBuf, String> {
+    let full = room.join(path.to_path_buf());
+    let folders = full.ancestors().skip(1).take_while(|folder| *folder != room);
+    let linked = |folder: &&Path| std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink());
+    match folders.filter(linked).last() {
+        Some(link) => {
+            Err(format!("its report {path} lies behind the link {}", escape(link.as_os_str().as_encoded_bytes())))
+        }
+        None => Ok(full),
+    }
 }
 
 fn fetch_report(path: &Path) -> Result<Vec<u8>, String> {

@@ -37,7 +37,7 @@ pub enum GitError {
         why: String,
     },
     /// A git older than we need.
-    #[error("git {found} is too old: countersign needs {0}.{1} or newer", OLDEST_GIT.0, OLDEST_GIT.1)]
+    #[error("git {found} is too old: countersign needs {0}.{1} or newer; install one, or put it first on PATH", OLDEST_GIT.0, OLDEST_GIT.1)]
     TooOld {
         /// The version found.
         found: String,
@@ -54,6 +54,12 @@ pub enum GitError {
     #[error("{path} is a bare repository: there is no worktree to judge; run countersign in a clone that has one", path = path.display())]
     Bare {
         /// The git directory.
+        path: PathBuf,
+    },
+    /// The inside of a git directory.
+    #[error("{path} is inside a git directory, not in a worktree: there are no files to judge here; run countersign in the worktree, or name it with --worktree", path = path.display())]
+    NoWorktree {
+        /// Where we looked.
         path: PathBuf,
     },
     /// A git command failed.
@@ -154,7 +160,10 @@ impl Repo {
         if bare {
             return Err(GitError::Bare { path: git_dir });
         }
-        let top = git.run(["rev-parse", "--show-toplevel"])?;
+        let top = git.run_unchecked(["rev-parse", "--show-toplevel"])?;
+        if !top.success() {
+            return Err(GitError::NoWorktree { path: start.to_owned() });
+        }
         let top = PathBuf::from(OsStr::from_bytes(top.trim_end_newline()));
         let format = if format == b"sha256" { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let graph = if format == ObjectFormat::Sha1 { open_graph(&git_dir) } else { None };

@@ -8,12 +8,12 @@
 mod likeness;
 mod slot;
 
+use super::digest::digest;
 use super::git::{Git, GitError, Repo};
 use super::ids::{CommitId, TreeId};
 use super::path::{RepoPath, escape};
 use super::process::{Launch, Limits, run_to_end};
 use super::sandbox::{Network, Profile};
-use sha2::{Digest, Sha256};
 use slot::Slot;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -241,9 +241,8 @@ pub fn pool(repo: &Repo) -> PathBuf {
         |name| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
     let cache = cache.unwrap_or_else(|| repo.host().scratch.join("countersign-cache"));
-    let key: String =
-        Sha256::digest(repo.common_dir().as_os_str().as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
-    cache.join("countersign/rooms").join(key)
+    let key = digest(repo.common_dir().as_os_str().as_bytes());
+    cache.join("countersign/rooms").join(&key[..16])
 }
 
 /// Deletes the files of retired rooms. Removal itself only moves them, so that nobody waits for it.

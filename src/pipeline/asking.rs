@@ -4,7 +4,7 @@
 //! every worktree, or from standard input, is the user's own word (RULINGS 2).
 
 use super::{TaskWord, VerifyError, VerifyRequest, WorkWord};
-use crate::claim::{Base, settle_base};
+use crate::claim::{Base, check_history, settle_base};
 use crate::host::Host;
 use crate::host::git::{EntryKind, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -59,6 +59,7 @@ pub(super) fn settle(request: &VerifyRequest, host: &Host) -> Result<Asked, Veri
         WorkWord::Here | WorkWord::Worktree(_) => None,
     };
     let base = settle_base(&repo, named)?;
+    check_history(&repo, &base, commit.as_ref())?;
     let base_tree = repo.tree_of(&base.commit)?;
     let (layout, board) = read_board(&repo, &base_tree)?;
     let task = match &request.task {

@@ -24,7 +24,8 @@ impl Run<'_> {
         self.sealed.receipts = self.recorder.receipts().to_vec();
         let wanted = self.asked.task.is_some() || self.request.seal_floor;
         let sealed =
-            wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose()?;
+            wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose();
+        let sealed = sealed.map_err(|why| self.not_sealed(why))?;
         // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).
         let raw = folder.join("raw");
         if wanted && raw.is_dir() {
@@ -44,5 +45,14 @@ impl Run<'_> {
         }
         outcome
             .ok_or_else(|| VerifyError::Internal { what: "a decided attempt holds no claim or no decision".to_owned() })
+    }
+
+    fn not_sealed(&self, why: case::CaseError) -> VerifyError {
+        let claim = self.recorder.receipts().iter().find_map(|r| match &r.fact {
+            Fact::Claim(claim) => claim.name.as_ref().map(|name| format!(" and the work is {name}")),
+            _ => None,
+        });
+        let ledger = self.recorder.folder().join("receipts.jsonl");
+        VerifyError::NotSealed { why: Box::new(why), ledger, claim: claim.unwrap_or_default() }
     }
 }

@@ -6,11 +6,11 @@ use super::settings::Verifier;
 use crate::agent::Silence;
 use crate::claim::{Claim, text};
 use crate::config::VerifierProgram;
+use crate::host::digest::digest;
 use crate::host::git::EntryKind;
 use crate::host::path::RepoPath;
 use crate::host::random::token;
 use crate::host::room::Room;
-use crate::receipts::ledger::digest;
 use crate::receipts::redact::{redact, redact_log};
 use crate::receipts::{ConsultedRecord, Fact, HeardRecord, ReportedOutcome, State, TaskRecord};
 use crate::verdict::{self, EMBEDDED};
@@ -106,13 +106,16 @@ impl Run<'_> {
         };
         let brief = self.brief(claim, token)?;
         self.sealed.brief = Some(brief.text.clone());
+        // No test may have run before.
+        let raw = self.recorder.folder().join("raw");
+        fs::create_dir_all(&raw).map_err(|why| VerifyError::Io { doing: "make", path: raw.clone(), why })?;
         let mut objections: Option<Vec<String>> = None;
         for round in 1..=2 {
             self.pause()?;
             self.recorder.begin(&format!("asking {name}{}", if round == 1 { "" } else { " again" }));
             // Taken anew each time: whatever happened to the last one is reset.
             let room = Room::take(&self.asked.repo, commit)?;
-            let log = self.recorder.folder().join(format!("raw/verifier-{round}.log"));
+            let log = raw.join(format!("verifier-{round}.log"));
             let watch = [self.recorder.folder().join("receipts.jsonl")];
             let consulted = consult(&ConsultInput {
                 repo: &self.asked.repo,
@@ -139,7 +142,9 @@ impl Run<'_> {
             record.answer_digest = digest(&travels);
             self.recorder.record(Fact::Consulted(record))?;
             let heard = match &consulted.answer {
-                Ok(answer) => self.hear(answer, claim),
+                // What travels is what is heard: a record of the raw words would seal what the masking keeps out, and
+                // could not be replayed.
+                Ok(_) => self.hear(&travels, claim),
                 Err(silence) => self.no_answer(silence),
             };
             self.sealed.answers.push(travels);

@@ -9,9 +9,10 @@ use crate::claim::{Claim, Frozen, Sighting, freeze_commit, freeze_worktree};
 use crate::config::SandboxRequirement;
 use crate::floor::{self, Inspection};
 use crate::host::Host;
+use crate::host::digest::digest;
 use crate::host::process::probe_box;
 use crate::receipts::case::{self, Attempt};
-use crate::receipts::ledger::{Ledger, digest};
+use crate::receipts::ledger::Ledger;
 use crate::receipts::{
     BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord,
 };
@@ -69,7 +70,8 @@ fn require_box(settled: &Settled, frozen: &Frozen, host: &Host) -> Result<(), Ve
     if level.enforced { Ok(()) } else { Err(VerifyError::NoSandbox { why: level.sentence() }) }
 }
 
-/// Everything a judgement depends on (RULINGS 4), and the report, which some checks read.
+/// Everything a judgement depends on (RULINGS 4), and what some checks read beside it: the report, and what was seen
+/// around the tree. The same tree on a rewritten history, or beside a file hidden from git, is another case.
 fn cache_key(
     request: &VerifyRequest,
     asked: &Asked,
@@ -77,12 +79,14 @@ fn cache_key(
     reported: &Reported,
     frozen: &Frozen,
 ) -> String {
+    let seen = digest(&serde_json::to_vec(&frozen.sightings).unwrap_or_default());
     let parts = [
         asked.task.as_ref().map_or("", |t| t.task.digest.as_str()),
         asked.base.commit.as_str(),
         frozen.tree.as_str(),
         &settled.digest,
         &reported.record.digest,
+        &seen,
         if request.all_checks { "all" } else { "" },
         env!("CARGO_PKG_VERSION"),
     ];

@@ -7,7 +7,7 @@ use crate::floor;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::tests_bite::{self, BiteOutcome};
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, TestsOutcome};
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use crate::receipts::redact::redact_log;
 use crate::receipts::{CheckReport, Fact, State};
 use crate::task::Task;
@@ -54,6 +54,8 @@ impl Run<'_> {
         let bites = tests_bite::inspect(&self.inspection(claim), &plan, &tests, &criteria, &logs);
         self.pause()?;
         self.record_bites(bites)?;
+        let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
+        self.check(reported)?;
         if self.asked.task.is_some() {
             self.recorder.begin("proving the checkable criteria");
             let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);

@@ -1,9 +1,9 @@
 //! Where the worker's report is read.
 
 use super::{ReportWord, VerifyError, VerifyRequest};
+use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::path::escape;
-use crate::receipts::ledger::digest;
 use crate::receipts::{ReportRecord, ReportedOutcome};
 use crate::worker::{Candidate, Outcome, Report, Source, pick_report};
 use std::fs;
@@ -53,7 +53,8 @@ fn settle(bytes: &[u8], shown: &str, id: Option<&str>) -> Reported {
         Err(none) => {
             let refusal = none.attempts.into_iter().next();
             let code = refusal.as_ref().map_or_else(|| "empty".to_owned(), |attempt| attempt.refusal.code().to_owned());
-            let detail = refusal.map_or_else(String::new, |attempt| format!("{:?}", attempt.refusal));
+            let detail = refusal.map_or_else(String::new, |attempt| attempt.refusal.to_string());
+            let detail = detail.strip_prefix(&format!("{code}: ")).unwrap_or(&detail).to_owned();
             Reported {
                 record: record(ReportedOutcome::Unreadable, Some(code.clone())),
                 state: ReportState::Rejected { code, detail, source: source.clone() },

@@ -2,10 +2,10 @@
 
 use super::{VerifyError, VerifyRequest};
 use crate::config::{Layer, PROJECT_FILE, Settings, VerifierProgram, settle};
+use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::ids::TreeId;
 use crate::host::path::{RepoPath, escape};
-use crate::receipts::ledger::digest;
 use crate::verdict::EMBEDDED;
 use std::fs;
 use std::path::PathBuf;

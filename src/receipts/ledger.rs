@@ -1,7 +1,6 @@
 //! The running attempt's ledger: append-only JSON lines, complete or absent.
 
 use super::{Fact, Receipt};
-use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -131,15 +130,6 @@ pub fn read_lines(bytes: &[u8], name: &str) -> Result<Vec<Receipt>, LedgerError>
     Ok(receipts)
 }
 
-/// SHA-256 in hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut out, byte| {
-        out.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        out.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-        out
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,10 +164,5 @@ mod tests {
     fn a_receipt_out_of_order_is_damage() {
         let lines = b"{\"n\":2,\"fact\":\"token\",\"token\":\"x\"}\n";
         assert!(read_lines(lines, "x").unwrap_err().to_string().contains("expected 1"));
-    }
-
-    #[test]
-    fn the_digest_is_sha_256() {
-        assert_eq!(digest(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 }

@@ -6,7 +6,7 @@
 
 mod shapes;
 
-use super::ledger::digest;
+use crate::host::digest::digest;
 use crate::host::path::RepoPath;
 use shapes::{ENV_ASSIGNMENT, SHAPE_SET, SHAPES, is_example, is_harmless};
 use std::ops::Range;

@@ -9,9 +9,9 @@ use super::VERIFIER_PROMPT;
 use super::fence::Fence;
 use crate::claim::Claim;
 use crate::claim::text::{Body, ChangeText};
+use crate::host::digest::digest;
 use crate::host::git::ChangeKind;
 use crate::host::path::RepoPath;
-use crate::receipts::ledger::digest;
 use crate::receipts::{Receipt, TaskRecord};
 use sections::{changes, findings, not_shown_table, settled, tests};
 

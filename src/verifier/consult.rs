@@ -5,10 +5,10 @@ use super::fence::Fence;
 use super::watch::{Watch, Watched};
 use crate::agent::{AgentReply, Question, Silence, ask_command};
 use crate::config::{LimitSettings, SandboxRequirement, VerifierProgram};
+use crate::host::digest::digest;
 use crate::host::git::{GitError, Repo};
 use crate::host::process::LogFile;
 use crate::receipts::ConsultedRecord;
-use crate::receipts::ledger::digest;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct ConsultInput<'a> {
 pub struct Consulted {
     /// For the ledger. Any entry in its `trespasses` voids the answer, whatever it is.
     pub record: ConsultedRecord,
-    /// The answer as it came (not redacted: parse first, mask afterwards), or why there is none.
+    /// The answer as it came (not redacted), or why there is none.
     pub answer: Result<Vec<u8>, Silence>,
     /// The program's output on disk.
     pub log: LogFile,

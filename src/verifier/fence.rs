@@ -1,7 +1,7 @@
 //! Data blocks: hostile text that cannot end the block it is in.
 
 use crate::claim::text::spell;
-use crate::receipts::ledger::digest;
+use crate::host::digest::digest;
 use crate::receipts::redact::redact;
 use std::fmt::Write as _;
 

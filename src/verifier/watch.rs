@@ -7,9 +7,9 @@
 
 mod files;
 
+use crate::host::digest::digest;
 use crate::host::git::{GitError, Repo};
 use crate::host::path::escape;
-use crate::receipts::ledger::digest;
 use files::{Manifest, digests, manifest, manifest_of_checkout};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;

@@ -3,19 +3,39 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test complains by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start programs and read the environment themselves")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a skipped test is said aloud")]
+#![allow(
+    clippy::too_many_lines,
+    clippy::items_after_statements,
+    clippy::wrong_self_convention,
+    reason = "a recipe reads best in one piece"
+)]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod bad_input;
 mod bites;
+mod board;
+mod cases;
 mod cases_index;
 mod change;
 mod consult;
+mod diff;
+mod docs;
+mod encoding;
 mod house;
+mod injection;
+mod line_endings;
 mod process;
 mod prompt;
 mod real_board;
+mod reports;
 mod rooms;
 mod runners;
 mod sandbox;
+mod snapshot;
 mod stand;
+mod submodules;
 mod support;
+mod task_files;
 mod verdicts;
+mod verify;
+mod worktree;

@@ -7,9 +7,9 @@ mod fingerprint;
 mod invariants;
 mod outcome;
 mod repo;
+mod stage;
 pub(crate) mod trial;
 
-#[expect(unused_imports, reason = "until the first case needs them")]
 pub(crate) use {
     board::Board,
     fake::FakeVerifier,
@@ -17,4 +17,5 @@ pub(crate) use {
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
     repo::{TestRepo, write},
+    stage::{Judged, Stage, TASK, judge, report},
 };

@@ -149,7 +149,8 @@ fn declared_report(question: &Question<'_>) -> Result<Option<(RepoPath, Format)>
     let format = Format::named(name).ok_or_else(|| PlanError::Format { format: name.to_owned() })?;
     let Some(path) = question.settings.report.as_deref() else { return Ok(None) };
     let report = RepoPath::from(path);
-    let tracked = question.base.files.contains(&report) || question.claim.files.contains(&report);
+    // A claim that brings the file is no fault of the settings: the run overwrites it, and that is seen afterwards.
+    let tracked = question.base.files.contains(&report);
     if tracked || !report.is_safe() {
         Err(PlanError::Report { path: path.to_owned() })
     } else {
@@ -305,5 +306,10 @@ mod tests {
         assert!(matches!(ask(&settings, &[], &[("report.xml", "")], &["x"]), Err(PlanError::Report { .. })));
         let Plan::Commands(commands) = ask(&settings, &[], &[], &["x"]).unwrap() else { panic!("none") };
         assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Junit));
+        let formatted = |format: &str| TestSettings { format: Some(format.to_owned()), ..settings.clone() };
+        let Plan::Commands(commands) = ask(&formatted("tap"), &[], &[], &["x"]).unwrap() else { panic!("none") };
+        assert_eq!(commands[0].report, ReportWay::Declared(RepoPath::from("report.xml"), Format::Tap));
+        let refused = ask(&formatted("JUnit"), &[], &[], &["x"]).unwrap_err().to_string();
+        assert!(refused.contains("go-test-json"), "{refused}");
     }
 }

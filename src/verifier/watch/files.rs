@@ -1,7 +1,7 @@
 //! The state of files: by their metadata where there are many, by content where there are few.
 
+use crate::host::digest::digest;
 use crate::host::path::escape;
-use crate::receipts::ledger::digest;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 /// Exit code and both streams, complete.
 #[derive(Debug, Clone)]
-#[must_use]
 pub(crate) struct Outcome {
     /// The exit code; none if a signal ended it.
     pub(crate) code: Option<i32>,

@@ -44,7 +44,7 @@ impl TestRepo {
         for folder in ["repo", "home/.config", "tmp"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        let settings = "[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n\
+        let settings = "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n[user]\n\tname = T\n\temail = t@example.invalid\n[init]\n\tdefaultBranch = main\n\
                         [commit]\n\tgpgSign = false\n[protocol \"file\"]\n\tallow = always\n";
         std::fs::write(root.path().join("home/.gitconfig"), settings).unwrap();
         let repo = Self { root, ticks: AtomicU64::new(0) };
@@ -135,6 +135,15 @@ impl TestRepo {
         Self::finish(command, args, vars, input)
     }
 
+    /// Runs the binary in the worktree as a user who owns nothing: for root, permissions mean little.
+    pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Outcome {
+        let mut command = self.command("setpriv", &self.path());
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", BINARY]);
+        let mut outcome = Self::finish(command, args, &[], b"");
+        outcome.line = format!("countersign {}", args.join(" "));
+        outcome
+    }
+
     fn finish(mut command: Command, args: &[&str], vars: &[(&str, &OsStr)], input: &[u8]) -> Outcome {
         let mut child = command
             .args(args)
@@ -162,7 +171,8 @@ impl TestRepo {
     /// Runs the binary and lists every `git` it starts, one argument line each.
     ///
     /// The list is an open file handed down to every child, for a box forbids opening one. A git that has lost it fails
-    /// with 97 rather than go uncounted.
+    /// with 97 rather than go uncounted; only the snapshot's own `add` and `write-tree`,
+    /// once each a run, are always boxed and never listed.
     pub(crate) fn run_counting_git(&self, args: &[&str]) -> (Outcome, Vec<String>) {
         let list = self.root().join("git-runs");
         std::fs::write(&list, "").unwrap();
@@ -175,7 +185,8 @@ impl TestRepo {
     fn counting(&self, list: &Path, program: &str) -> (Command, OsString) {
         let folder = self.root().join("counted");
         let script = format!(
-            "#!/bin/sh\nprintf '%s\\n' \"$*\" >&9 || {{ echo 'uncounted git' >&2; exit 97; }}\nexec '{}' \"$@\"\n",
+            "#!/bin/sh\nprintf '%s\\n' \"$*\" >&9 || case \" $* \" in\n*' add -A '*|*' write-tree '*) ;;\n\
+             *) echo 'uncounted git' >&2; exit 97 ;;\nesac\nexec '{}' \"$@\"\n",
             find_program("git").display()
         );
         write_script(&folder.join("git"), &script);

@@ -1,0 +1,77 @@
+//! The README's tables are what the code says. `UPDATE_DOCS=1 cargo test docs` writes them anew.
+
+use countersign::cli::ExitCode;
+use countersign::floor::{CHECKS, criteria, report_tests, secrets, tests_run};
+use countersign::receipts::State;
+use countersign::verdict::REASONS;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+fn exit_codes() -> String {
+    ExitCode::ALL.iter().fold("| code | meaning |\n|---|---|\n".to_owned(), |mut table, (code, meaning)| {
+        let _ = writeln!(table, "| {} | {meaning} |", *code as u8);
+        table
+    })
+}
+
+fn checks() -> String {
+    let elsewhere = [
+        (secrets::ID, State::Deny, "git history does not forget: a secret is refused before any commit object is made"),
+        (tests_run::ID, State::Deny, "tests that pass on the base and fail on the claim are a fact about the claim"),
+        (report_tests::ID, State::Deny, "a report of passing tests that our own run contradicts is false"),
+        (criteria::ID, State::Deny, "a criterion whose own test, file or command does not hold is not met"),
+    ];
+    let rows = CHECKS.iter().map(|check| (check.id, check.worst, check.why)).chain(elsewhere);
+    rows.fold(
+        "| check | worst state | why that and no other |\n|---|---|---|\n".to_owned(),
+        |mut table, (id, worst, why)| {
+            let worst = serde_json::to_value(worst).unwrap();
+            let _ = writeln!(table, "| `{id}` | {} | {why} |", worst.as_str().unwrap());
+            table
+        },
+    )
+}
+
+fn reasons() -> String {
+    REASONS.iter().fold("| reason | meaning |\n|---|---|\n".to_owned(), |mut table, (code, meaning)| {
+        let _ = writeln!(table, "| `{code}` | {meaning} |");
+        table
+    })
+}
+
+/// The text with one marked block's content replaced; none if the marks are missing or stand twice.
+fn with_table(text: &str, name: &str, table: &str) -> Option<String> {
+    let (open, close) = (format!("<!-- table:{name} -->"), "<!-- /table -->");
+    let (head, rest) = text.split_once(&open)?;
+    let (_, tail) = rest.split_once(close)?;
+    (!tail.contains(&open)).then(|| format!("{head}{open}\n{table}{close}{tail}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the opt-in of this test alone")]
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+#[test]
+fn the_readmes_tables_are_what_the_code_says() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let tables = [("exit-codes", exit_codes()), ("checks", checks()), ("reasons", reasons())];
+    let wanted = tables.iter().fold(text.clone(), |text, (name, table)| {
+        with_table(&text, name, table)
+            .unwrap_or_else(|| panic!("README.md: no single `<!-- table:{name} -->` … `<!-- /table -->`"))
+    });
+    if is_update() {
+        std::fs::write(&file, &wanted).unwrap();
+        return;
+    }
+    assert!(text == wanted, "README.md's tables are stale; run UPDATE_DOCS=1 cargo test docs");
+}
+
+#[test]
+fn a_table_is_replaced_between_its_marks_only() {
+    let text = "a\n<!-- table:x -->\nold\n<!-- /table -->\nb\n";
+    assert_eq!(with_table(text, "x", "new\n").unwrap(), "a\n<!-- table:x -->\nnew\n<!-- /table -->\nb\n");
+    assert_eq!(with_table(text, "y", "new\n"), None);
+    assert_eq!(with_table(&text.repeat(2), "x", "new\n"), None);
+}
