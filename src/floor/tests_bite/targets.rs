@@ -1,8 +1,8 @@
 //! Which executed tests are new or changed, and where they are written.
 
 use super::hybrid::{Changed, Part};
-use crate::floor::test_files::{Outline, TestFiles, outline};
-use crate::host::path::escape;
+use crate::floor::test_files::{FileRole, Outline, TestFiles, classify, outline};
+use crate::host::path::{RepoPath, escape};
 use crate::receipts::{CaseResult, TestCase, TestsRecord};
 use std::collections::BTreeSet;
 
@@ -28,18 +28,27 @@ pub(super) fn claimed<'a>(changed: &'a [Changed], roles: &TestFiles) -> Vec<Clai
     let mut found = Vec::new();
     for file in changed.iter().filter(|file| matches!(file.part, Part::Test | Part::Mixed)) {
         let Some(claim) = file.claim.as_deref().filter(|text| roles.defines_tests(&file.path, text)) else { continue };
-        let Some(new) = outline(&file.path, claim) else {
+        let Some(new) = test_outline(&file.path, claim) else {
             found.push(Claimed { file, names: None });
             continue;
         };
         let old_path = file.change.from.as_ref().unwrap_or(&file.path);
-        let old = file.base.as_deref().and_then(|text| outline(old_path, text)).unwrap_or_default();
+        let old = file.base.as_deref().and_then(|text| test_outline(old_path, text)).unwrap_or_default();
         let names = new_names(&new, &old);
         if names.as_ref().is_none_or(|names| !names.is_empty()) {
             found.push(Claimed { file, names });
         }
     }
     found
+}
+
+/// What a file defines for its tests: in a mixed file, the functions of its production half are none of theirs.
+fn test_outline(path: &RepoPath, text: &[u8]) -> Option<Outline> {
+    let mut outline = outline(path, text)?;
+    if let FileRole::Mixed { regions } = classify(path, text) {
+        outline.functions.retain(|function| regions.iter().any(|region| region.contains(&function.line)));
+    }
+    Some(outline)
 }
 
 /// New and changed tests; all of them (none) if a function that they may call changed.
@@ -152,7 +161,6 @@ mod tests {
     use super::*;
     use crate::host::git::{Change, ChangeKind};
     use crate::host::ids::BlobId;
-    use crate::host::path::RepoPath;
 
     fn changed(path: &str, base: Option<&str>, claim: &str) -> Changed {
         let id = BlobId::new(&"1".repeat(40)).unwrap();
@@ -209,6 +217,15 @@ mod tests {
         );
         let cases = vec![case("toy", "limits::tests::adds", None), case("toy", "other::tests::adds", None)];
         assert_eq!(found(&[rust], cases), ["limits::tests::adds"]);
+        let half = |body: &str, more: &str| {
+            format!(
+                "fn a() {{ {body} }}\n#[cfg(test)]\nmod tests {{\n    #[test]\n    fn adds() {{ assert!(true) }}\n{more}}}\n"
+            )
+        };
+        let more = "    #[test]\n    fn more() { assert!(false) }\n";
+        let mixed = changed("src/lib.rs", Some(&half("1", "")), &half("2", more));
+        let cases = vec![case("toy", "tests::adds", None), case("toy", "tests::more", None)];
+        assert_eq!(found(&[mixed], cases), ["tests::more"]);
         let node = changed(
             "a.test.mjs",
             None,
