@@ -53,14 +53,13 @@ impl Failures {
             let head = line
                 .strip_prefix("---- ")
                 .and_then(|rest| rest.strip_suffix(" stdout ----").or_else(|| rest.strip_suffix(" stderr ----")));
-            if head.is_some() || line == "failures:" || line.starts_with("test result: ") {
-                if let Some(words) = words.take() {
-                    failures.add(&name, words);
-                }
+            let ends = head.is_some() || line == "failures:" || line.starts_with("test result: ");
+            if let Some(words) = words.take_if(|_| ends) {
+                failures.add(&name, words);
             }
             match head {
                 Some(head) => {
-                    name = head.strip_suffix(" - should panic").unwrap_or(head).to_owned();
+                    head.strip_suffix(" - should panic").unwrap_or(head).clone_into(&mut name);
                     words = Some(String::new());
                 }
                 None => push(&mut words, &format!("{line}\n")),

@@ -156,19 +156,15 @@ pub(super) fn make(inspection: &Inspection<'_>, changed: &[Changed], recipe: &Re
             Part::Configuration => recipe.with_configuration,
             Part::Production => false,
             Part::Mixed => {
-                let base = file.base.as_deref().unwrap_or_default();
-                match (&file.claim, file.base.is_some()) {
-                    // A whole new file of production code with tests: its tests alone.
-                    (Some(claim), had) => match splice(base, claim) {
-                        Ok(text) if had || !text.is_empty() => {
-                            let blob = repo.write_blob(&text)?;
-                            let at = file.change.from.as_ref().filter(|_| had).unwrap_or(&file.path);
-                            entries.insert(at.clone(), (0o100_644, blob.as_str().to_owned()));
-                        }
-                        Ok(_) => {}
-                        Err(why) => unspliced.push((file.path.clone(), why.to_string())),
-                    },
-                    (None, _) => {}
+                match spliced(file) {
+                    Ok(Some(text)) => {
+                        let blob = repo.write_blob(&text)?;
+                        let old = file.change.from.as_ref().filter(|_| file.base.is_some());
+                        let at = old.unwrap_or(&file.path).clone();
+                        entries.insert(at, (0o100_644, blob.as_str().to_owned()));
+                    }
+                    Ok(None) => {}
+                    Err(why) => unspliced.push((file.path.clone(), why)),
                 }
                 false
             }
@@ -190,6 +186,13 @@ pub(super) fn make(inspection: &Inspection<'_>, changed: &[Changed], recipe: &Re
     let tree = repo.write_tree(&entries)?;
     let commit = commit_of(inspection, &tree)?;
     Ok(Hybrid { tree, commit, unspliced })
+}
+
+/// The base's production code with the claim's test regions; of a new file the regions alone. None if there are none.
+fn spliced(file: &Changed) -> Result<Option<Vec<u8>>, String> {
+    let Some(claim) = &file.claim else { return Ok(None) };
+    let text = splice(file.base.as_deref().unwrap_or_default(), claim).map_err(|why| why.to_string())?;
+    Ok((file.base.is_some() || !text.is_empty()).then_some(text))
 }
 
 /// An unreferenced commit of a tree, by the base: a room is taken for a commit.

@@ -117,10 +117,8 @@ fn symbol(text: &str, spaced: bool) -> Option<&'static str> {
         "<" if spaced => "<=",
         ">" if spaced => ">=",
         "+" if spaced => "-",
-        "-" if spaced => "+",
-        "*" if spaced => "+",
+        "-" | "*" | "%" if spaced => "+",
         "/" if spaced => "*",
-        "%" if spaced => "+",
         _ => return None,
     })
 }

@@ -79,7 +79,7 @@ fn changed_commit(inspection: &Inspection<'_>, file: &Changed, text: &[u8]) -> R
         .collect();
     let blob = repo.write_blob(text)?;
     if let Some(entry) = entries.get_mut(&file.path) {
-        entry.1 = blob.as_str().to_owned();
+        blob.as_str().clone_into(&mut entry.1);
     }
     let tree = repo.write_tree(&entries)?;
     commit_of(inspection, &tree)
