@@ -75,6 +75,15 @@ pub struct TestSettings {
     /// That report's format, by name: `junit` (the default), `tap`, `go-test-json`, … (see `floor::reports::Format`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// How many mutants may show whether tests that bite only by build would notice wrong code; 0 asks for none, and
+    /// such tests then count as they are. Default 12.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutants: Option<u32>,
+    /// Seconds for all mutants, and again for all undone hunks. Default 120.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutation_budget_seconds: Option<u64>,
+    /// Undo the production change hunk by hunk and name what no test misses. Default false.
+    pub needed_change: bool,
     /// Globs of files that are tests, whatever their language's habit says.
     pub files: Vec<String>,
     /// How often a red run is repeated, on both sides, to tell flakes from failures: 1 unless said, at most 5.

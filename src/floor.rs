@@ -35,6 +35,7 @@ pub mod submodules;
 pub mod tamper;
 mod task_file;
 pub mod test_files;
+pub mod tests_bite;
 pub mod tests_kept;
 pub mod tests_run;
 pub mod tests_tampered;

@@ -89,6 +89,13 @@ fn line(fact: &Fact) -> String {
             c.skipped.len(),
             c.lost.len()
         ),
+        Fact::Bites(b) => {
+            let words = b.tests.iter().map(|bite| bite.class.word()).collect::<std::collections::BTreeSet<_>>();
+            let counts = words
+                .into_iter()
+                .map(|word| format!("{} {word}", b.tests.iter().filter(|bite| bite.class.word() == word).count()));
+            format!("bites     {}", counts.collect::<Vec<_>>().join(", "))
+        }
         Fact::Proof(p) => format!(
             "proof     C{}: on the claim {}, on the base {} ({})",
             p.criterion,

@@ -3,7 +3,7 @@
 //! A file is looked up in the frozen trees, a test in the results of our own run, a command is run in rooms of both
 //! trees. A proof that does not hold denies and names its criterion; one that could not be found out is unknown.
 
-mod names;
+pub(super) mod names;
 
 use super::tests_run::{Facts, Job, Plan, Side, Site, TestsOutcome, set_up_all};
 use super::{Inspection, LARGEST_READ};

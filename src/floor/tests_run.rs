@@ -4,6 +4,7 @@
 //! report and exit status must agree. A red run denies only if the same command is green on the base in the same kind of
 //! room, otherwise the environment is in question and a person decides. Zero executed tests is never green (RULINGS 13).
 
+mod apart;
 mod attempt;
 mod caches;
 pub(in crate::floor) mod compare;
@@ -16,7 +17,8 @@ mod setup;
 mod store;
 mod toolchain;
 
-pub(in crate::floor) use attempt::Run;
+pub(in crate::floor) use apart::{Apart, run_apart};
+pub(in crate::floor) use attempt::{Remembered, Run, Subject};
 pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
@@ -183,8 +185,10 @@ pub fn run_tests(
     };
     let mut findings = masked_scripts(inspection, commands);
     let mut runs = Vec::new();
-    let attempt = Attempt::new(inspection, logs, reuse);
-    let claim = attempt.run_side(commands, (Side::Claim, commit), &mut runs);
+    let remembered = Remembered::open(inspection, reuse);
+    let attempt = Attempt::new(inspection, logs, &remembered);
+    let (base_tree, claim_tree) = inspection.trees();
+    let claim = attempt.run_side(commands, &Subject::first(Side::Claim, commit, claim_tree), &mut runs);
     let ran = claim.iter().any(Result::is_ok);
     let wants_base = |at: usize| judge::needs_base(commands[at].runner, &claim[at]) && is_from_base(&commands[at]);
     let asked: Vec<usize> =
@@ -193,7 +197,7 @@ pub fn run_tests(
     let base = if wanted.is_empty() {
         Vec::new()
     } else {
-        attempt.run_side(&wanted, (Side::Base, &inspection.claim.base), &mut runs)
+        attempt.run_side(&wanted, &Subject::first(Side::Base, &inspection.claim.base, base_tree), &mut runs)
     };
     let text = tests_kept::Text::read(inspection);
     let mut kept = tests_kept::Findings::new(inspection, &text);
@@ -302,7 +306,11 @@ fn run_one(
         }
         _ => site.report(number),
     };
-    let script = runner::instrument(&command.command, command.runner, &report);
+    let mut script = runner::instrument(&command.command, command.runner, &report);
+    if site.side().is_apart() && command.runner == Runner::Pytest {
+        // One file that cannot be loaded must not keep the others from being run.
+        script.insert_str(0, "export PYTEST_ADDOPTS=\"--continue-on-collection-errors $PYTEST_ADDOPTS\"\n");
+    }
     let (mut facts, ended) = site.run(&Job {
         purpose,
         command: &command.command,
@@ -312,13 +320,14 @@ fn run_one(
         shared_memory: command.runner == Runner::Pytest,
     });
     let reading = reading(command, &ended, &report, site.room().path());
+    let said = site.side().is_apart().then(|| apart::said(command, &ended, &report, site.room().path()));
     facts.tests = record(&reading, &ended.ending, site.room().tree());
     let place = runs.len();
     runs.push(facts);
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
     let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
     let leak = site.visible_packages().filter(|_| is_node);
-    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None, again: Vec::new(), place })
+    Ok(Run { ending: ended.ending, reading, changed, leak, unready: None, again: Vec::new(), place, said })
 }
 
 /// The receipt of a report; its list counts as complete only where the exit status agrees.

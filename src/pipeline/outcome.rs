@@ -71,6 +71,7 @@ impl Outcome {
                 | Fact::Command(_)
                 | Fact::Tests(_)
                 | Fact::Compared(_)
+                | Fact::Bites(_)
                 | Fact::Proof(_)
                 | Fact::Token { .. }
                 | Fact::Consulted(_) => {}

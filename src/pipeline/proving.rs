@@ -7,6 +7,7 @@ use crate::floor;
 use crate::floor::canary;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::runtime_drive;
+use crate::floor::tests_bite::{self, BiteOutcome};
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
@@ -45,6 +46,10 @@ impl Run<'_> {
         self.record_comparisons(&tests, &test_receipts)?;
         self.check(tests.report.clone())?;
         self.check(tests.kept.clone())?;
+        self.recorder.begin("running the new tests without the change");
+        let bites = tests_bite::inspect(&self.inspection(claim), &plan, (&tests, self.reuse()), &criteria, &logs);
+        self.pause()?;
+        self.record_bites(bites)?;
         let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
         self.check(reported)?;
         self.try_canary(claim, &plan, &tests.report, &logs)?;
@@ -57,9 +62,17 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Says why nothing that runs tests was asked.
     fn pass_by_tests(&mut self, why: &str) -> Result<(), VerifyError> {
-        self.check(CheckReport::not_applicable(tests_run::ID, why))?;
-        self.check(CheckReport::not_applicable(tests_kept::ID, why))
+        for id in [tests_run::ID, tests_kept::ID, tests_bite::ID] {
+            self.check(CheckReport::not_applicable(id, why))?;
+        }
+        Ok(())
+    }
+
+    /// Who asks for a fresh judgement wants the tests run, not remembered.
+    fn reuse(&self) -> Reuse {
+        if self.request.fresh { Reuse::Nothing } else { Reuse::Stored }
     }
 
     /// Proves that the tests see the claim.
@@ -96,11 +109,7 @@ impl Run<'_> {
                 let why = format!("nothing executable changed, and there is no test command: {why}");
                 TestsOutcome::not_applicable(&why)
             }
-            _ => {
-                // Who asks for a fresh judgement wants the tests run, not remembered.
-                let reuse = if self.request.fresh { Reuse::Nothing } else { Reuse::Stored };
-                tests_run::run_tests(&self.inspection(claim), plan, logs, Baseline::Always, reuse)
-            }
+            _ => tests_run::run_tests(&self.inspection(claim), plan, logs, Baseline::Always, self.reuse()),
         }
     }
 
@@ -149,6 +158,15 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    fn record_bites(&mut self, outcome: BiteOutcome) -> Result<(), VerifyError> {
+        let runs = self.record_runs(&outcome.runs)?;
+        if let Some(mut record) = outcome.record {
+            record.receipts = runs.into_iter().flatten().collect();
+            self.recorder.record(Fact::Bites(record))?;
+        }
+        self.check(outcome.report)
     }
 
     fn record_proofs(&mut self, outcome: CriteriaOutcome, tests: &[Vec<u32>]) -> Result<(), VerifyError> {

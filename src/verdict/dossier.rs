@@ -150,7 +150,12 @@ impl Parts {
                 self.decided = true;
                 Ok(())
             }
-            Fact::Sightings { .. } | Fact::Command(_) | Fact::Tests(_) | Fact::Compared(_) | Fact::Proof(_) => Ok(()),
+            Fact::Sightings { .. }
+            | Fact::Command(_)
+            | Fact::Tests(_)
+            | Fact::Compared(_)
+            | Fact::Bites(_)
+            | Fact::Proof(_) => Ok(()),
         }
     }
 

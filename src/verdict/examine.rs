@@ -11,7 +11,8 @@ use crate::claim::Claim;
 use crate::host::git::ChangeKind;
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::{
-    CaseResult, CommandRecord, ConsultedRecord, Fact, ProofRecord, Purpose, Receipt, TaskRecord, TestCase, TestsRecord,
+    BitesRecord, CaseResult, CommandRecord, ConsultedRecord, Fact, ProofRecord, Purpose, Receipt, TaskRecord, TestCase,
+    TestsRecord,
 };
 use crate::task::{Criterion, Kind, Proof};
 
@@ -62,13 +63,14 @@ struct Witness<'a> {
     commands: Vec<(u32, &'a CommandRecord)>,
     tests: Vec<&'a TestsRecord>,
     proofs: Vec<&'a ProofRecord>,
+    bites: Option<&'a BitesRecord>,
     file_exists: &'a dyn Fn(&RepoPath) -> Option<bool>,
 }
 
 impl<'a> Witness<'a> {
     fn gather(receipts: &'a [Receipt], file_exists: &'a dyn Fn(&RepoPath) -> Option<bool>) -> Result<Self, Objection> {
         let (mut claim, mut task, mut consulted) = (None, None, None);
-        let (mut commands, mut tests, mut proofs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut commands, mut tests, mut proofs, mut bites) = (Vec::new(), Vec::new(), Vec::new(), None);
         for receipt in receipts {
             match &receipt.fact {
                 Fact::Claim(record) => claim = Some(record),
@@ -77,6 +79,7 @@ impl<'a> Witness<'a> {
                 Fact::Command(record) => commands.push((receipt.id, record)),
                 Fact::Tests(record) => tests.push(record),
                 Fact::Proof(record) => proofs.push(record),
+                Fact::Bites(record) => bites = Some(record),
                 _ => {}
             }
         }
@@ -91,6 +94,7 @@ impl<'a> Witness<'a> {
             commands,
             tests,
             proofs,
+            bites: bites.filter(|bites: &&BitesRecord| bites.tree == claim.tree),
             file_exists,
         })
     }
@@ -111,11 +115,11 @@ impl<'a> Witness<'a> {
         }
         objections.extend(self.not_shown());
         objections.extend(self.nothing_new());
+        objections.extend(self.nothing_bites(evidence));
         objections
     }
 
-    /// One criterion with its line. The fact "at least one cited test fails without the change" belongs here, beside
-    /// the proofs, as soon as the ledger carries it.
+    /// One criterion with its line. Whether its tests bite is judged over all lines: see [`Self::nothing_bites`].
     fn criterion(&self, criterion: &Criterion, line: &Evidence, objections: &mut Vec<Objection>) {
         let number = criterion.number;
         match (&criterion.kind, &line.cover) {
@@ -272,9 +276,45 @@ impl<'a> Witness<'a> {
         Some(Objection::new("not-shown", what))
     }
 
+    /// New behaviour is shown by a test that fails without it (DESIGN §7). Honest work also adds tests that pass on both
+    /// sides, so a single line that rests on those is no fault: only a PASS of which no cited test bites is. It is asked of
+    /// features and bugs whose claim has new or changed tests, and of lines that rest on tests alone.
+    fn nothing_bites(&self, evidence: &[Evidence]) -> Option<Objection> {
+        let bites = self.bites.filter(|bites| !bites.tests.is_empty() && is_promised(self.task))?;
+        let mut names = Vec::new();
+        for line in evidence {
+            let Cover::Cited(cited) = &line.cover else { continue };
+            let tests: Vec<&String> = cited
+                .iter()
+                .filter_map(|citation| if let Citation::Test(name) = citation { Some(name) } else { None })
+                .collect();
+            if tests.len() == cited.len() {
+                names.extend(tests);
+            }
+        }
+        let first = names.first()?;
+        let proves = |name: &&String| {
+            bites
+                .tests
+                .iter()
+                .any(|bite| bite.class.is_proof() && look_up(name, std::iter::once(&bite.test)) != Match::None)
+        };
+        if names.iter().any(proves) {
+            return None;
+        }
+        let what =
+            format!("no cited test fails without the change, first `{}`; cite one that does", escape(first.as_bytes()));
+        Some(Objection::new("no-biting-test", what))
+    }
+
     /// Receipts alone prove new work only if one was false on the base (RULINGS 12).
     fn nothing_new(&self) -> Option<Objection> {
-        let fresh = |record: &&ProofRecord| record.on_base == Some(false) && record.on_claim == Some(true);
+        let guards = |record: &ProofRecord| match &record.proof {
+            Proof::Test { name } => self.bites.is_some_and(|bites| bites.only_guards(record.criterion, name)),
+            Proof::File { .. } | Proof::Run { .. } => false,
+        };
+        let fresh =
+            |record: &&ProofRecord| record.on_base == Some(false) && record.on_claim == Some(true) && !guards(record);
         if is_reading(self.consulted) || self.proofs.iter().any(fresh) {
             return None;
         }
@@ -286,6 +326,11 @@ impl<'a> Witness<'a> {
 /// A run that shows something about the claim: not a preparation, and not one that was made to fail.
 fn is_evidence(command: &CommandRecord) -> bool {
     matches!(command.purpose, Purpose::Tests | Purpose::Criterion)
+}
+
+/// True for a task whose new behaviour its tests must show.
+fn is_promised(task: &TaskRecord) -> bool {
+    matches!(task.kind.as_str(), "feature" | "bug")
 }
 
 const GITLINK: &str = "160000";

@@ -3,7 +3,7 @@
 //! It answers in the same words as any other verifier and is cross-examined like one. It says PASS only where receipts
 //! decide everything (RULINGS 12), and abstains where an opinion would be needed.
 
-use crate::receipts::{Fact, ProofRecord, Receipt, TaskRecord};
+use crate::receipts::{BitesRecord, Fact, ProofRecord, Receipt, TaskRecord};
 use crate::task::{Criterion, Kind, Proof};
 use std::fmt::Write as _;
 
@@ -43,11 +43,39 @@ pub fn answer(receipts: &[Receipt], answer_id: &str, token: &str) -> MechanicalA
             _ => None,
         })
         .collect();
-    let words: Vec<(&Criterion, Word)> = task.criteria.iter().map(|c| (c, word(c, &proofs))).collect();
-    conclude(task, &words, &proofs, &format!("TASK_ID: {answer_id}\nTOKEN: {token}\n"))
+    let bites = receipts.iter().rev().find_map(|receipt| match &receipt.fact {
+        Fact::Bites(bites) => Some(bites),
+        _ => None,
+    });
+    let words: Vec<(&Criterion, Word)> = task.criteria.iter().map(|c| (c, strong_word(c, &proofs, bites))).collect();
+    // A new test that also passes without the change is absent on the base, not false there (RULINGS 12).
+    let fresh = proofs.iter().any(|proof| is_new(proof) && !only_guards(proof, bites));
+    conclude(task, &words, (&proofs, fresh), &format!("TASK_ID: {answer_id}\nTOKEN: {token}\n"))
 }
 
-fn conclude(task: &TaskRecord, words: &[(&Criterion, Word)], proofs: &[&ProofRecord], head: &str) -> MechanicalAnswer {
+/// The word about a criterion, which stays open where its tests would notice nothing (issue B, part 7).
+fn strong_word(criterion: &Criterion, proofs: &[&ProofRecord], bites: Option<&BitesRecord>) -> Word {
+    match word(criterion, proofs) {
+        Word::Holds(_) if bites.is_some_and(|bites| bites.is_weak(criterion.number)) => Word::Open(
+            "weak: the tests it names fail on the base only because names are absent, and nothing shows that they would \
+             notice wrong code"
+                .to_owned(),
+        ),
+        word => word,
+    }
+}
+
+fn only_guards(proof: &ProofRecord, bites: Option<&BitesRecord>) -> bool {
+    let Proof::Test { name } = &proof.proof else { return false };
+    bites.is_some_and(|bites| bites.only_guards(proof.criterion, name))
+}
+
+fn conclude(
+    task: &TaskRecord,
+    words: &[(&Criterion, Word)],
+    (proofs, fresh): (&[&ProofRecord], bool),
+    head: &str,
+) -> MechanicalAnswer {
     let (mut evidence, mut reasons, mut open) = (String::new(), String::new(), Vec::new());
     for (criterion, word) in words {
         let (number, text) = (criterion.number, one_line(&criterion.text));
@@ -75,7 +103,7 @@ fn conclude(task: &TaskRecord, words: &[(&Criterion, Word)], proofs: &[&ProofRec
     }
     if task.criteria.iter().all(|c| c.kind == Kind::HumanEye) {
         open.push("every criterion waits for a person's eye; no receipt can decide it".to_owned());
-    } else if open.is_empty() && !proofs.iter().any(|proof| is_new(proof)) {
+    } else if open.is_empty() && !fresh {
         open.push(nothing_new(proofs));
     }
     if open.is_empty() {
@@ -91,7 +119,9 @@ fn is_new(proof: &ProofRecord) -> bool {
 }
 
 fn nothing_new(proofs: &[&ProofRecord]) -> String {
-    if proofs.iter().any(|proof| proof.on_base.is_none()) {
+    if proofs.iter().any(|proof| is_new(proof)) {
+        "every new test also passes without the change, so nothing shows that this change made the criteria true"
+    } else if proofs.iter().any(|proof| proof.on_base.is_none()) {
         "whether any proof was false on the base was not found out, so nothing shows that this change made the criteria true"
     } else {
         "every proof held on the base already, so nothing shows that this change made the criteria true; \
@@ -236,6 +266,33 @@ mod tests {
         ] {
             let why = why_not(&receipts);
             assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn new_tests_that_guard_or_are_weak_prove_nothing() {
+        use crate::host::ids::TreeId;
+        use crate::receipts::{BiteClass, CitedBite};
+        let record = |class, weak| {
+            Fact::Bites(BitesRecord {
+                tree: TreeId::new(&"a".repeat(40)).unwrap(),
+                hybrids: Vec::new(),
+                tests: Vec::new(),
+                cited: vec![CitedBite { criterion: 1, name: "t".to_owned(), class: Some(class), weak }],
+                mutation: None,
+                receipts: Vec::new(),
+            })
+        };
+        let with = |class, weak| {
+            let mut receipts =
+                ledger(vec![Kind::Checkable(vec![test("t")])], vec![(1, test("t"), Some(false), Some(true))]);
+            receipts.push(Receipt { id: 9, fact: record(class, weak) });
+            receipts
+        };
+        assert!(why_not(&with(BiteClass::Guards, false)).contains("also passes without the change"));
+        assert!(why_not(&with(BiteClass::ByBuild, true)).contains("C1: weak"));
+        for class in [BiteClass::Bites, BiteClass::ByBuild] {
+            assert!(matches!(say(&with(class, false)), MechanicalAnswer::Verdict(text) if text.contains("PASS")));
         }
     }
 

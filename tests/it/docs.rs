@@ -1,7 +1,9 @@
 //! The README's tables are what the code says. `UPDATE_DOCS=1 cargo test docs` writes them anew.
 
 use countersign::cli::ExitCode;
-use countersign::floor::{CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_kept, tests_run};
+use countersign::floor::{
+    CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_kept, tests_run,
+};
 use countersign::receipts::State;
 use countersign::verdict::REASONS;
 use std::fmt::Write as _;
@@ -19,6 +21,7 @@ fn checks() -> String {
         (secrets::ID, State::Deny, "git history does not forget: a secret is refused before any commit object is made"),
         (tests_run::ID, State::Deny, "tests that pass on the base and fail on the claim are a fact about the claim"),
         (tests_kept::ID, State::Deny, "a suite is green for what it no longer asks; every test of the base still runs"),
+        (tests_bite::ID, State::Deny, "new tests that all pass without the change do not show the promised behaviour"),
         (report_tests::ID, State::Deny, "a report of passing tests that our own run contradicts is false"),
         (
             canary::ID,

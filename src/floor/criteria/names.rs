@@ -58,6 +58,12 @@ pub(super) fn ask(records: &[Option<&TestsRecord>], wanted: &str) -> (Answer, Ve
     (answer, places)
 }
 
+/// True if the name a person wrote can mean this test.
+pub(in crate::floor) fn means(case: &TestCase, wanted: &str) -> bool {
+    let wanted = segments(wanted);
+    fits_test(case, &wanted) || fits_group(case, &wanted)
+}
+
 /// The parts of a name, whatever the runner puts between them.
 fn segments(name: &str) -> Vec<&str> {
     name.split("::")

@@ -1,12 +1,13 @@
 //! The commands of one side: from the store where nothing that they depend on changed, else in a room, a red one again.
 
+use super::apart::Said;
 use super::store::{Key, Store};
 use super::{Facts, Side, Site};
 use super::{Reuse, Runs, TestCommand, judge, run_one, set_up_all};
 use crate::floor::Inspection;
 use crate::floor::lockfiles::is_lockfile;
 use crate::floor::reports::Reading;
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
 use crate::host::process::Ending;
 use crate::receipts::Purpose;
@@ -28,6 +29,8 @@ pub(in crate::floor) struct Run {
     pub(super) again: Vec<Repetition>,
     /// Which of the outcome's runs it is.
     pub(super) place: usize,
+    /// Its own words, kept on a hybrid or a mutant only.
+    pub(super) said: Option<Said>,
 }
 
 /// A red run, run again.
@@ -77,33 +80,54 @@ impl Run {
     }
 }
 
-/// What all runs of one attempt share.
-pub(super) struct Attempt<'a> {
-    inspection: &'a Inspection<'a>,
-    logs: &'a Path,
+/// What may stand for a new run.
+pub(in crate::floor) struct Remembered {
     reuse: Reuse,
     store: Option<Store>,
 }
 
+impl Remembered {
+    pub(in crate::floor) fn open(inspection: &Inspection<'_>, reuse: Reuse) -> Self {
+        Self { reuse, store: Store::open(inspection.repo, inspection.settings) }
+    }
+}
+
+/// The tree that commands run on.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::floor) struct Subject<'a> {
+    pub(in crate::floor) side: Side,
+    pub(in crate::floor) commit: &'a CommitId,
+    pub(in crate::floor) tree: &'a TreeId,
+    /// Which run of several: to find out whether two agree, neither may stand for the other.
+    pub(in crate::floor) time: usize,
+}
+
+impl<'a> Subject<'a> {
+    /// The first run on a tree.
+    pub(in crate::floor) fn first(side: Side, commit: &'a CommitId, tree: &'a TreeId) -> Self {
+        Self { side, commit, tree, time: 0 }
+    }
+}
+
+/// What all runs of one attempt share.
+pub(super) struct Attempt<'a> {
+    inspection: &'a Inspection<'a>,
+    logs: &'a Path,
+    remembered: &'a Remembered,
+}
+
 impl<'a> Attempt<'a> {
-    pub(super) fn new(inspection: &'a Inspection<'a>, logs: &'a Path, reuse: Reuse) -> Self {
-        Self { inspection, logs, reuse, store: Store::open(inspection.repo, inspection.settings) }
+    pub(super) fn new(inspection: &'a Inspection<'a>, logs: &'a Path, remembered: &'a Remembered) -> Self {
+        Self { inspection, logs, remembered }
     }
 
     /// Runs every command on one tree.
-    pub(super) fn run_side(
-        &self,
-        commands: &[TestCommand],
-        (side, commit): (Side, &CommitId),
-        runs: &mut Vec<Facts>,
-    ) -> Runs {
-        let tree = match side {
-            Side::Claim => &self.inspection.claim.tree,
-            Side::Base => &self.inspection.claim.base_tree,
-        };
+    pub(super) fn run_side(&self, commands: &[TestCommand], subject: &Subject<'_>, runs: &mut Vec<Facts>) -> Runs {
+        let store = self.remembered.store.as_ref();
         let keys: Vec<Option<Key>> =
-            commands.iter().map(|command| self.store.as_ref().map(|store| store.key(tree, command))).collect();
-        let mut known: Vec<Option<Run>> = keys.iter().map(|key| self.stored(key.as_ref(), side, runs)).collect();
+            commands.iter().map(|command| store.map(|store| store.key(subject, command))).collect();
+        let mut known: Vec<Option<Run>> =
+            keys.iter().map(|key| self.stored(key.as_ref(), subject.side, runs)).collect();
         let wanted: Vec<TestCommand> = commands
             .iter()
             .zip(&known)
@@ -113,14 +137,14 @@ impl<'a> Attempt<'a> {
         if wanted.is_empty() {
             return known.into_iter().flatten().map(Ok).collect();
         }
-        let mut ran = self.run_all(&wanted, (side, commit), runs).into_iter();
+        let mut ran = self.run_all(&wanted, subject, runs).into_iter();
         let mut all = Vec::new();
         for (known, key) in known.iter_mut().zip(&keys) {
             let run = match known.take() {
                 Some(run) => Ok(run),
                 None => ran.next().unwrap_or_else(|| Err("it was not run".to_owned())),
             };
-            if let (Ok(run), Some(key), Some(store)) = (&run, key, &self.store) {
+            if let (Ok(run), Some(key), Some(store)) = (&run, key, store) {
                 store.keep(key, run, runs);
             }
             all.push(run);
@@ -129,16 +153,16 @@ impl<'a> Attempt<'a> {
     }
 
     fn stored(&self, key: Option<&Key>, side: Side, runs: &mut Vec<Facts>) -> Option<Run> {
-        if self.reuse == Reuse::Nothing {
+        if self.remembered.reuse == Reuse::Nothing {
             return None;
         }
-        self.store.as_ref()?.find(key?, side, self.logs, runs)
+        self.remembered.store.as_ref()?.find(key?, side, self.logs, runs)
     }
 
-    fn run_all(&self, commands: &[TestCommand], (side, commit): (Side, &CommitId), runs: &mut Vec<Facts>) -> Runs {
+    fn run_all(&self, commands: &[TestCommand], subject: &Subject<'_>, runs: &mut Vec<Facts>) -> Runs {
         let on = self.inspection;
         let failed = |why: String| commands.iter().map(|_| Err(why.clone())).collect();
-        let site = match Site::open(on.repo, on.settings, self.logs, side, commit) {
+        let site = match Site::open(on.repo, on.settings, self.logs, subject.side, subject.commit) {
             Ok(site) => site,
             Err(why) => return failed(format!("there is no room to test in: {why}")),
         };
@@ -170,7 +194,9 @@ impl<'a> Attempt<'a> {
         run: &mut Run,
         runs: &mut Vec<Facts>,
     ) {
-        for time in 1..=self.inspection.settings.tests.retries() {
+        // Red is what a hybrid or a mutant is made for; whoever doubts it runs another one.
+        let times = if site.side().is_apart() { 0 } else { self.inspection.settings.tests.retries() };
+        for time in 1..=times {
             if !judge::wants_repetition(command.runner, run) {
                 return;
             }

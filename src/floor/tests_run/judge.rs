@@ -296,6 +296,7 @@ mod tests {
             unready: None,
             again: Vec::new(),
             place: 0,
+            said: None,
         }
     }
 

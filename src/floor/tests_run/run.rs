@@ -24,6 +24,17 @@ pub enum Side {
     Claim,
     /// The base's.
     Base,
+    /// The base's production code with the claim's tests.
+    Hybrid,
+    /// The claim's with one thing wrong or undone.
+    Mutant,
+}
+
+impl Side {
+    /// True for a tree that is neither the claim's nor the base's.
+    pub fn is_apart(self) -> bool {
+        matches!(self, Self::Hybrid | Self::Mutant)
+    }
 }
 
 /// A command that was run, ready for the ledger.
@@ -253,7 +264,12 @@ pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
         Purpose::Canary => "canary",
         Purpose::Drive => "drive",
     };
-    let side = if side == Side::Claim { "claim" } else { "base" };
+    let side = match side {
+        Side::Claim => "claim",
+        Side::Base => "base",
+        Side::Hybrid => "hybrid",
+        Side::Mutant => "mutant",
+    };
     let name = |number: u32| logs.join(format!("{what}-{side}-{number}.log"));
     (1..u32::MAX).map(name).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| name(0))
 }

@@ -5,7 +5,8 @@
 //! exist. What may come out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that
 //! changed tracked files, or whose report could not be read.
 
-use super::attempt::Repetition;
+use super::apart::Said;
+use super::attempt::{Repetition, Subject};
 use super::run::free_log;
 use super::{Facts, Run, Side, TestCommand, judge, record, toolchain};
 use crate::config::{SandboxRequirement, Settings};
@@ -23,7 +24,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The version of an entry's form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// At most this many entries are kept, the newest.
 const MOST_ENTRIES: usize = 256;
 /// No entry has more runs: one, and its repetitions.
@@ -45,6 +46,8 @@ pub(super) struct Key {
     /// As it stands in a receipt.
     command: String,
     root: String,
+    /// True: its words belong to it.
+    is_apart: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -60,6 +63,8 @@ struct Entry {
     leak: Option<PathBuf>,
     /// The run, then its repetitions.
     runs: Vec<Kept>,
+    /// Digests of its words, output and report, which lie beside it like further logs; empty if nobody asks for them.
+    said: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,21 +89,26 @@ impl Store {
         Some(Self { folder: repo.own_dir().join("tests"), circumstances: digest(parts.join("\n").as_bytes()) })
     }
 
-    pub(super) fn key(&self, tree: &TreeId, command: &TestCommand) -> Key {
+    /// A hybrid may have the very tree of the base; it is still run in another way.
+    pub(super) fn key(&self, subject: &Subject<'_>, command: &TestCommand) -> Key {
         let root = command.root.to_string();
         let report = format!("{:?} {:?}", command.runner, command.report);
-        let parts = [tree.as_str(), &command.command, &root, &report, &self.circumstances];
+        let is_apart = subject.side.is_apart();
+        let way = format!("{} {}", if is_apart { "apart" } else { "whole" }, subject.time);
+        let parts = [subject.tree.as_str(), &command.command, &root, &report, &way, &self.circumstances];
         Key {
             digest: digest(parts.join("\0").as_bytes()),
-            tree: tree.clone(),
+            tree: subject.tree.clone(),
             command: escape(command.command.as_bytes()),
             root,
+            is_apart,
         }
     }
 
     /// A stored run, its facts among `runs` and its logs among `logs`, as if it had just been done.
     pub(super) fn find(&self, key: &Key, side: Side, logs: &Path, runs: &mut Vec<Facts>) -> Option<Run> {
         let entry = self.read(key)?;
+        let said = if key.is_apart { Some(self.said(key, &entry)?) } else { None };
         let mut facts = Vec::new();
         let place = runs.len();
         fs::create_dir_all(logs).ok()?;
@@ -130,7 +140,17 @@ impl Store {
             unready: None,
             again,
             place,
+            said,
         })
+    }
+
+    /// The words of a stored run; none if they are not what was stored.
+    fn said(&self, key: &Key, entry: &Entry) -> Option<Said> {
+        let [output, report] = entry.said.as_slice() else { return None };
+        let first = entry.runs.len();
+        let read =
+            |at: usize, sha256: &str| read_bounded(&self.log(key, first + at)).filter(|bytes| digest(bytes) == sha256);
+        Some(Said { output: read(0, output)?, report: read(1, report)? })
     }
 
     fn read(&self, key: &Key) -> Option<Entry> {
@@ -161,7 +181,13 @@ impl Store {
         }
         let readings = run.readings().into_iter().cloned();
         let kept = facts.iter().zip(readings).map(|(f, reading)| Kept { command: f.command.clone(), reading });
-        let entry = Entry { format: FORMAT, key: key.digest.clone(), leak: run.leak.clone(), runs: kept.collect() };
+        let mut said = Vec::new();
+        for (at, bytes) in run.said.iter().flat_map(|said| [&said.output, &said.report]).enumerate() {
+            self.replace(&self.log(key, facts.len() + at), bytes)?;
+            said.push(digest(bytes));
+        }
+        let (leak, runs) = (run.leak.clone(), kept.collect());
+        let entry = Entry { format: FORMAT, key: key.digest.clone(), leak, runs, said };
         let sha256 = digest(&serde_json::to_vec(&entry)?);
         self.replace(&self.entry(key), &serde_json::to_vec(&Sealed { sha256, entry })?)?;
         self.prune()

@@ -214,3 +214,39 @@ fn without_a_task_a_token_or_a_consultation_nothing_is_heard() {
         assert_eq!(codes, ["no-expectation"]);
     }
 }
+
+#[test]
+fn a_pass_of_a_feature_needs_one_cited_test_that_bites() {
+    use crate::receipts::{Bite, BiteClass, BitesRecord};
+    let bite = |name: &str, class| Bite {
+        test: case(name, CaseResult::Passed),
+        class,
+        observed: String::new(),
+        noticed: None,
+        weak: false,
+    };
+    let heard = |kind: &str, classes: &[(&str, BiteClass)], cited: &str| {
+        let mut facts = honest();
+        facts[3] = task(kind, vec![judged(1, "zero is rejected")]);
+        facts.retain(|fact| !matches!(fact, Fact::Proof(_)));
+        let tests = classes.iter().map(|(name, class)| bite(name, *class)).collect();
+        let record =
+            BitesRecord { tree: tree('d'), hybrids: vec![], tests, cited: vec![], mutation: None, receipts: vec![] };
+        facts.insert(10, Fact::Bites(record));
+        let answer = block("PASS", &format!("EVIDENCE:\n- C1 zero is rejected — covered by {cited}\n"));
+        hear(answer.as_bytes(), &number(facts), &|_| None)
+    };
+    let refused =
+        |heard: HeardRecord| matches!(heard, HeardRecord::Unusable { codes, .. } if codes == ["no-biting-test"]);
+    let guards = [("limits::rejects_zero", BiteClass::Guards), ("a::same", BiteClass::Bites)];
+    assert!(refused(heard("feature", &guards, "test:limits::rejects_zero")));
+    assert!(refused(heard("bug", &guards, "test:verdict_fail_path")));
+    for (kind, cited) in [
+        ("feature", "test:limits::rejects_zero, test:a::same"),
+        ("feature", "test:limits::rejects_zero, file:src/limits.rs"),
+        ("refactor", "test:limits::rejects_zero"),
+    ] {
+        assert!(matches!(heard(kind, &guards, cited), HeardRecord::Pass { .. }), "{kind} {cited}");
+    }
+    assert!(matches!(heard("feature", &[], "test:limits::rejects_zero"), HeardRecord::Pass { .. }));
+}

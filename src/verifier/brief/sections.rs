@@ -3,7 +3,7 @@
 use super::BriefInput;
 use crate::claim::text::Body;
 use crate::host::path::RepoPath;
-use crate::receipts::{CaseResult, CheckReport, Fact, Purpose, Receipt, State, TestCase};
+use crate::receipts::{BitesRecord, CaseResult, CheckReport, Fact, Purpose, Receipt, State, TestCase};
 use crate::task::Proof;
 use crate::verifier::fence::Fence;
 use std::collections::BTreeSet;
@@ -34,8 +34,11 @@ pub(super) fn settled(receipts: &[Receipt], fence: &Fence) -> String {
         let note = if check.note.is_empty() { String::new() } else { format!(" ({})", one_line(&check.note)) };
         let _ = writeln!(rows, "check {}: {}{note}", check.id, state(check.state));
     }
+    let apart = apart(receipts);
     for receipt in receipts {
         match &receipt.fact {
+            Fact::Bites(bites) => rows.push_str(&bitten(bites)),
+            Fact::Command(run) if apart.contains(&receipt.id) => {}
             Fact::Command(run) => {
                 let root = if run.root.is_empty() { "the top".to_owned() } else { one_line(&run.root) };
                 let (command, how) = (one_line(&run.command), one_line(&run.ending.sentence()));
@@ -58,6 +61,44 @@ pub(super) fn settled(receipts: &[Receipt], fence: &Fence) -> String {
         }
     }
     format!("\n# Settled already\n\n{}", fence.block("settled", rows.as_bytes()))
+}
+
+/// Runs on trees that are neither the claim's nor the base's: what they showed is told in words.
+fn apart(receipts: &[Receipt]) -> BTreeSet<u32> {
+    let bites = receipts.iter().filter_map(|receipt| match &receipt.fact {
+        Fact::Bites(bites) => Some(&bites.receipts),
+        _ => None,
+    });
+    bites.flatten().copied().collect()
+}
+
+/// The claim's new and changed tests on the base's production code, and what the criteria's own tests are worth.
+fn bitten(bites: &BitesRecord) -> String {
+    let mut rows = String::new();
+    for bite in &bites.tests {
+        if rows.len() > MOST_TEST_BYTES {
+            let _ = writeln!(rows, "(further new tests are not listed)");
+            break;
+        }
+        let weak = match (bite.weak, bite.noticed) {
+            (true, _) => "; weak: nothing shows that it would notice wrong code",
+            (false, Some(true)) => "; it noticed a mutant of the change",
+            _ => "",
+        };
+        let name = one_line(&bite.test.name);
+        let _ = writeln!(
+            rows,
+            "new test {name} without the change: {}{weak}; {}",
+            bite.class.word(),
+            one_line(&bite.observed)
+        );
+    }
+    for cited in &bites.cited {
+        let class = cited.class.map_or("pre-existing, unchanged", |class| class.word());
+        let weak = if cited.weak { ", weak" } else { "" };
+        let _ = writeln!(rows, "C{} names test {}: {class}{weak}", cited.criterion, one_line(&cited.name));
+    }
+    rows
 }
 
 /// What a machine cannot decide.
@@ -99,7 +140,8 @@ pub(super) fn findings(receipts: &[Receipt], fence: &Fence) -> String {
 pub(super) fn tests(receipts: &[Receipt], fence: &Fence) -> String {
     let mut cases: Vec<(&TestCase, &str)> = Vec::new();
     let mut incomplete = false;
-    for receipt in receipts {
+    let apart = apart(receipts);
+    for receipt in receipts.iter().filter(|receipt| !apart.contains(&receipt.id)) {
         if let Fact::Tests(run) = &receipt.fact {
             incomplete |= !run.complete;
             cases.extend(run.cases.iter().map(|case| (case, run.tree.short())));
