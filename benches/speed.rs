@@ -75,13 +75,14 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
 
 fn rows(stage: &Stage) -> Vec<Row> {
     let row = |name, against, target, run: Box<dyn Fn()>| Row { name, run, times: Vec::new(), against, target };
-    let (git, ours) = (stage.clone(), stage.clone());
+    let (git, ours, wrapped) = (stage.clone(), stage.clone(), stage.clone());
     let (diff, floor, verify) = (stage.clone(), stage.clone(), stage.clone());
     let tree = git.plumbing_snapshot();
     vec![
         row("git: copy index, add, write-tree", &[], "", Box::new(move || drop(git.plumbing_snapshot()))),
         row("git: diff-tree", &[], "", Box::new(move || diff.diff_tree(&tree))),
-        row("countersign: freeze", &[SNAPSHOT], "<= 1.10", Box::new(move || ours.freeze())),
+        row(WRAPPED, &[], "", Box::new(move || wrapped.wrapped_plumbing())),
+        row("countersign: freeze", &[WRAPPED], "<= 1.10", Box::new(move || ours.freeze())),
         row("countersign verify --floor", &[SNAPSHOT, DIFF], "", Box::new(move || floor.verify(&["--floor"]))),
         row(
             "countersign verify (mechanical)",
@@ -94,6 +95,8 @@ fn rows(stage: &Stage) -> Vec<Row> {
 
 const SNAPSHOT: &str = "git: copy index, add, write-tree";
 const DIFF: &str = "git: diff-tree";
+/// The snapshot, its changes, and the listings of what could hide: every git command that a freeze runs.
+const WRAPPED: &str = "git: all that a freeze wraps";
 
 fn measure(rows: &mut [Row], rounds: usize) {
     for row in rows.iter() {
@@ -155,6 +158,7 @@ impl Stage {
         for n in 0..files {
             let lines = format!("file {n} says the same on every line\n").repeat(60);
             stage.write(&format!("d{:04}/f{n}.txt", n / 40), &lines);
+            stage.age(&format!("d{:04}/f{n}.txt", n / 40));
         }
         stage.write(".gitignore", "ignored/\n");
         stage.write(
@@ -196,6 +200,14 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
+    /// Files as old as those of a real checkout. Git reads anew whatever is as young as the index: in a repository made
+    /// this second that would be every file, and only that would be measured.
+    fn age(&self, path: &str) {
+        let old = std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let file = fs::File::options().write(true).open(self.repo().join(path)).unwrap();
+        file.set_times(fs::FileTimes::new().set_modified(old)).unwrap();
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the bench's own starter of programs")]
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -223,6 +235,15 @@ impl Stage {
         };
         run(&["add", "-A", "--", ":/"]);
         run(&["write-tree"])
+    }
+
+    /// Every git command that a freeze runs, and nothing else.
+    fn wrapped_plumbing(&self) {
+        let tree = self.plumbing_snapshot();
+        self.diff_tree(&tree);
+        self.git(&["ls-files", "-v", "-z"]);
+        self.git(&["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"]);
+        self.git(&["config", "--list", "--show-scope", "-z"]);
     }
 
     fn diff_tree(&self, tree: &str) {

@@ -657,6 +657,19 @@ pub enum DecisionKind {
     FloorOnly,
 }
 
+impl DecisionKind {
+    /// The decision as a word, as it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Land => "land",
+            Self::Skip => "skip",
+            Self::SendBack => "send-back",
+            Self::Hold => "hold",
+            Self::FloorOnly => "floor-only",
+        }
+    }
+}
+
 /// One reason of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -30,7 +30,7 @@ pub(super) fn replay(args: &CaseArgs, start: &Path, host: &Host, console: &mut C
     if args.json {
         console.json(&found)?;
     } else if found.agrees {
-        console.answer(&format!("agrees: the receipts give {} again", kind(found.replayed.kind)));
+        console.answer(&format!("agrees: the receipts give {} again", found.replayed.kind.word()));
     } else {
         console.answer("DISAGREES: the sealed decision does not follow from the sealed receipts");
         for difference in &found.differences {
@@ -39,10 +39,6 @@ pub(super) fn replay(args: &CaseArgs, start: &Path, host: &Host, console: &mut C
     }
     // A disagreement is for a person: the case was edited, or the rules changed with the version.
     Ok(if found.agrees { ExitCode::Pass } else { ExitCode::Held })
-}
-
-fn kind(kind: crate::receipts::DecisionKind) -> String {
-    serde_json::to_string(&kind).unwrap_or_default().trim_matches('"').to_owned()
 }
 
 /// One receipt in one line.
@@ -108,7 +104,7 @@ fn line(fact: &Fact) -> String {
         Fact::Heard(h) => format!("heard     {}", serde_json::to_string(h).unwrap_or_default()),
         Fact::Decided(d) => format!(
             "decided   {}: {}",
-            kind(d.kind),
+            d.kind.word(),
             d.reasons.iter().map(|r| r.code.as_str()).collect::<Vec<_>>().join(", ")
         ),
     }

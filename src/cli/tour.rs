@@ -38,7 +38,7 @@ pub(super) fn run(keep: bool, host: &Host, console: &mut Console) -> anyhow::Res
         tell(act, &outcome, console);
         if outcome.decision.kind != act.expected {
             surprises += 1;
-            console.answer(&format!("   SURPRISE: the tour expected {:?} here; please report it", act.expected));
+            console.answer(&format!("   SURPRISE: the tour expected {} here; please report it", act.expected.word()));
         }
     }
     console.answer("");
@@ -63,7 +63,11 @@ fn request(stage: &Stage, act: &Act) -> VerifyRequest {
 }
 
 fn tell(act: &Act, outcome: &Outcome, console: &mut Console) {
-    console.answer(&visible(&format!("   decision: {:?}, tree {}", outcome.decision.kind, outcome.claim.tree.short())));
+    console.answer(&visible(&format!(
+        "   decision: {}, tree {}",
+        outcome.decision.kind.word(),
+        outcome.claim.tree.short()
+    )));
     for reason in &outcome.decision.reasons {
         console.answer(&visible(&format!("     {}: {}", reason.code, reason.text)));
     }

@@ -32,9 +32,13 @@ pub(super) enum Page {
     Other,
 }
 
-/// What `path` is; `None` if it is no page of the project's memory, or there is no board.
+/// What `path` is; `None` if it is no page of the project's memory. Without a board there are two all the same: the gate's
+/// settings, and the page that asks.
 pub(super) fn page(on: &Inspection<'_>, path: &RepoPath) -> Option<Page> {
-    let layout = on.layout?;
+    let Some(layout) = on.layout else {
+        let settings = (path.as_bytes() == PROJECT_FILE.as_bytes()).then_some(Page::Settings);
+        return settings.or_else(|| (on.task_path == Some(path)).then_some(Page::OwnTask));
+    };
     if RUNTIME.iter().any(|folder| path.is_under(folder)) {
         return Some(Page::Runtime);
     }

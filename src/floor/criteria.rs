@@ -5,8 +5,10 @@
 
 pub(super) mod names;
 
-use super::tests_run::{Facts, Job, Plan, Side, Site, TestsOutcome, set_up_all};
+use super::test_files::{FileRole, TestFiles};
+use super::tests_run::{Facts, Job, Plan, Side, Site, TestsOutcome, has_pipefail, mask, set_up_all};
 use super::{Inspection, LARGEST_READ};
+use crate::host::git::Change;
 use crate::host::git::EntryKind;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
@@ -104,7 +106,8 @@ pub fn evaluate(
             tests: on_claim.tests.into_iter().chain(on_base.tests).collect(),
         });
     }
-    let findings = proven.iter().filter_map(|proven| finding(&proven.record)).collect();
+    let mut findings: Vec<Finding> = proven.iter().filter_map(|proven| finding(&proven.record)).collect();
+    findings.extend(proven.iter().filter_map(|proven| rewritten(inspection, &proven.record)));
     CriteriaOutcome { report: CheckReport::of(ID, findings), proofs: proven, runs }
 }
 
@@ -139,6 +142,31 @@ fn finding(record: &ProofRecord) -> Option<Finding> {
         expected,
         observed: record.observed.clone(),
         remedy,
+    })
+}
+
+/// A command that proves a criterion, and that the claim rewrote: a script that now says yes proves nothing by itself.
+/// Tests are judged by what they bite, elsewhere.
+fn rewritten(inspection: &Inspection<'_>, record: &ProofRecord) -> Option<Finding> {
+    let command = command_of(&record.proof).filter(|_| record.on_claim == Some(true))?;
+    let named = |path: &RepoPath| {
+        let words = command.split(|c: char| c.is_whitespace() || ";&|()<>".contains(c));
+        let words = words.map(|word| word.trim_matches(['"', '\'']));
+        words.map(|word| word.strip_prefix("./").unwrap_or(word)).any(|word| word.as_bytes() == path.as_bytes())
+    };
+    let files = TestFiles::new(&inspection.settings.tests).ok()?;
+    let is_test = |path: &RepoPath| {
+        let content = inspection.in_claim(path).ok().flatten().unwrap_or_default();
+        files.classify(path, &content) == FileRole::Test
+    };
+    let changed = inspection.claim.changed.iter().flat_map(Change::paths);
+    let path = changed.filter(|path| named(path)).find(|path| !is_test(path))?;
+    Some(Finding {
+        state: State::Ask,
+        place: format!("C{}: {path}", record.criterion),
+        expected: "a command that the claim does not write itself".to_owned(),
+        observed: format!("`{}` runs a file that the claim changed", escape(command.as_bytes())),
+        remedy: Remedy::AskUser,
     })
 }
 
@@ -182,6 +210,10 @@ fn tested(tests: &TestsOutcome, side: Side, name: &str) -> Seen {
         Answer::Passed if again(Answer::Failed) => (None, "it passed in one run and failed in another"),
         Answer::Failed if again(Answer::Passed) => (None, "it failed in one run and passed in another"),
         Answer::Passed => (Some(true), "it ran and passed"),
+        // Whatever spoilt the run may have spoilt this test: nobody's fault yet (RULINGS 13).
+        Answer::Failed if side == Side::Claim && tests.report.state == State::Unknown => {
+            (None, "it ran and failed, in a run that may have failed for its environment")
+        }
         Answer::Failed => (Some(false), "it ran and failed"),
         Answer::Skipped => (Some(false), "it was skipped, not run"),
         Answer::Absent => (Some(false), "no test of this name ran"),
@@ -215,6 +247,10 @@ fn run_all(
     let mut disturbed = None;
     let mut seen = Vec::new();
     for command in commands {
+        if let Some(mask) = mask(command, has_pipefail(inspection.repo.host())) {
+            seen.push(Seen::of(None, format!("it hides its exit status: {mask}")));
+            continue;
+        }
         if let Some(why) = &disturbed {
             seen.push(Seen::of(None, format!("it was not run: {why}")));
             continue;

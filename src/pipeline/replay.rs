@@ -35,16 +35,24 @@ pub fn find_case(repo: &Repo, key: &str, attempt: Option<u32>) -> Result<Sealed,
         key: escape(key.as_bytes()),
         attempt: attempt.map_or_else(String::new, |n| format!(" with attempt {n}")),
     };
+    // Attempts that ran side by side are sealed in the order they ended: the last is the one with the highest number.
+    let mut last: Option<(u32, Sealed)> = None;
     for commit in case::attempts(repo, key)? {
         let sealed = case::read(repo, &commit)?;
-        let number = sealed
-            .attempt
-            .receipts
-            .iter()
-            .find_map(|r| if let Fact::Opened(o) = &r.fact { Some(o.attempt) } else { None });
-        if attempt.is_none() || attempt == number {
+        let opened = sealed.attempt.receipts.iter().find_map(|r| match &r.fact {
+            Fact::Opened(opened) => Some(opened.attempt),
+            _ => None,
+        });
+        let number = opened.unwrap_or(0);
+        if attempt == Some(number) {
             return Ok(sealed);
         }
+        if attempt.is_none() && last.as_ref().is_none_or(|(highest, _)| number > *highest) {
+            last = Some((number, sealed));
+        }
+    }
+    if let Some((_, sealed)) = last {
+        return Ok(sealed);
     }
     Err(missing())
 }
@@ -77,7 +85,7 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
     }
     let replayed = verdict::judge(&again).record();
     if replayed != decided {
-        differences.push(format!("the decision is {:?} now, it was {:?}", replayed.kind, decided.kind));
+        differences.push(format!("the decision is {} now, it was {}", replayed.kind.word(), decided.kind.word()));
     }
     Ok(Replayed { case: sealed.commit.clone(), sealed: decided, replayed, agrees: differences.is_empty(), differences })
 }

@@ -194,8 +194,7 @@ fn message_of(key: &str, receipts: &[Receipt]) -> String {
         match &receipt.fact {
             Fact::Opened(opened) => subject.push_str(&format!(" attempt {}", opened.attempt)),
             Fact::Decided(decision) => {
-                let word = serde_json::to_string(&decision.kind).unwrap_or_default();
-                subject.push_str(&format!(": {}", word.trim_matches('"')));
+                subject.push_str(&format!(": {}", decision.kind.word()));
                 for reason in &decision.reasons {
                     body.push_str(&format!("- {}: {}\n", reason.code, escape(reason.text.as_bytes())));
                 }

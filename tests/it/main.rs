@@ -22,6 +22,7 @@ mod diff;
 mod docs;
 mod drive;
 mod encoding;
+mod gate;
 mod house;
 mod injection;
 mod kept;

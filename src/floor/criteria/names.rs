@@ -68,10 +68,20 @@ pub(in crate::floor) fn means(case: &TestCase, wanted: &str) -> bool {
 fn segments(name: &str) -> Vec<&str> {
     name.split("::")
         .flat_map(|part| part.split(" > "))
+        .map(without_extension)
         .flat_map(|part| part.split(['/', '.']))
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect()
+}
+
+/// A source file's name without its extension: pytest's own ids (`test_a.py::test_x`) name the file.
+fn without_extension(part: &str) -> &str {
+    let known = |(stem, extension): (&'_ str, &'_ str)| {
+        let source = ["py", "rs", "js", "mjs", "cjs", "ts", "tsx", "jsx"].contains(&extension);
+        (source && !stem.is_empty()).then_some(stem.len())
+    };
+    part.rsplit_once('.').and_then(known).map_or(part, |end| &part[..end])
 }
 
 /// The whole name, or its last whole parts. A parametrised test fits with and without its parameters.

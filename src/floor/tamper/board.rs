@@ -36,8 +36,8 @@ fn guarded(on: &Inspection<'_>, change: &Change) -> Vec<Finding> {
         let wanted = match place {
             Page::Protocol => "unchanged: only the conductor writes the protocol",
             Page::Index => "unchanged: only the conductor writes INDEX pages and the archive",
-            Page::Settings if declares(on, path) => {
-                let expected = "a change of the gate's settings that a person approves: the task declares this file";
+            Page::Settings if on.task.is_none() || declares(on, path) => {
+                let expected = "a change of the gate's settings that a person approves";
                 findings.push(ask(path, expected, "the settings are changed; this claim was judged by the base's"));
                 continue;
             }
@@ -94,7 +94,9 @@ fn compared(on: &Inspection<'_>, own: &RepoPath, now: &RepoPath, old: &[u8], new
     let allowance = match on.keeper() {
         Some(Bookkeeper::Worker) if bounced => Allowance::Bounce,
         Some(Bookkeeper::Worker) => Allowance::Outcome,
-        Some(Bookkeeper::Conductor) | None => Allowance::Nothing,
+        // A page of no board is nobody's to move; ticks and an Outcome are no new words of the task.
+        None => return beyond(now, old, new, Allowance::Outcome),
+        Some(Bookkeeper::Conductor) => Allowance::Nothing,
     };
     let mut findings = beyond(now, old, new, allowance);
     if allowance == Allowance::Nothing {

@@ -142,16 +142,23 @@ fn kind(path: &RepoPath) -> Option<&'static str> {
         Some("a verifier's prompt")
     } else if under(AGENTS) {
         Some("what agents are told")
-    } else if is_runner_setting(name) {
+    } else if is_runner_setting(name) || is_cargo_setting(path) {
         Some("runner, coverage or linter settings")
     } else {
         None
     }
 }
 
+/// Cargo's own settings, in whichever folder: a `runner` there stands between us and the tests.
+fn is_cargo_setting(path: &RepoPath) -> bool {
+    let mut parts = path.as_bytes().rsplit(|b| *b == b'/');
+    matches!(parts.next(), Some(b"config.toml" | b"config")) && parts.next() == Some(b".cargo")
+}
+
 fn is_runner_setting(name: &str) -> bool {
     const WHOLE: &[&str] = &[
         ".coveragerc",
+        "conftest.py",
         ".golangci.yml",
         ".golangci.yaml",
         ".rspec",

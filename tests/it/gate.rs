@@ -1,0 +1,78 @@
+//! What judges a claim is not the claim's to write, with a board or without one.
+
+use crate::support::{Outcome, TestRepo};
+
+const SETTINGS: &str = "tests:\n  command: sh run.sh\n  report: out.xml\n  format: junit\n  canary: false\n";
+const TESTS: &str = "printf '<testsuite><testcase name=\"a\"/></testsuite>' > out.xml\n";
+const TASK: &str = "# Add it\n\n## Acceptance criteria\n\n- [ ] It is there — file: `done.txt`\n";
+
+/// A project without a board whose claim writes `done.txt` and these files over the base's.
+fn judged(task: &str, base: &[(&str, &str)], claim: &[(&str, &str)], args: &[&str]) -> Outcome {
+    let repo = TestRepo::new();
+    let files =
+        [("run.sh", TESTS), (".agentheim/countersign.yaml", SETTINGS), ("task.md", task), (".gitignore", "out.xml\n")];
+    for (path, text) in files.iter().chain(base) {
+        repo.write(path, text);
+    }
+    let first = repo.commit("base");
+    for (path, text) in [("done.txt", "done\n")].iter().chain(claim) {
+        repo.write(path, text);
+    }
+    repo.run(&[&["verify"], args, &["--json", "--base", first.as_str()]].concat())
+}
+
+fn found(outcome: &Outcome, id: &str) -> String {
+    let document = outcome.json();
+    let checks = document["floor"]["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["id"] == id).unwrap()["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_honest_claim_lands_without_a_board() {
+    let honest = judged(TASK, &[], &[], &["task.md"]);
+    assert_eq!((honest.code, found(&honest, "tamper").as_str()), (Some(0), "pass"), "{honest}");
+    let ticked = TASK.replace("[ ]", "[x]");
+    let ticking = judged(TASK, &[], &[("task.md", &ticked)], &["task.md"]);
+    assert_eq!(ticking.code, Some(0), "{ticking}");
+}
+
+#[test]
+fn the_gates_settings_are_guarded_without_a_board() {
+    let loosened = format!("{SETTINGS}skip: {{allowed: true}}\n");
+    let edit = [(".agentheim/countersign.yaml", loosened.as_str())];
+    let denied = judged(TASK, &[], &edit, &["task.md"]);
+    assert_eq!((denied.code, found(&denied, "tamper").as_str()), (Some(1), "deny"), "{denied}");
+    let asked = judged(TASK, &[], &edit, &["--floor"]);
+    assert_eq!((asked.code, found(&asked, "tamper").as_str()), (Some(3), "ask"), "{asked}");
+}
+
+#[test]
+fn the_page_that_asks_is_guarded_without_a_board() {
+    let weaker = TASK.replace("It is there", "It may be there");
+    let denied = judged(TASK, &[], &[("task.md", &weaker)], &["task.md"]);
+    assert_eq!((denied.code, found(&denied, "tamper").as_str()), (Some(1), "deny"), "{denied}");
+}
+
+#[test]
+fn a_proof_that_the_claim_writes_itself_is_asked_about() {
+    let task = "# T\n\n## Acceptance criteria\n\n- [ ] mul — run: `sh check.sh`\n";
+    let lied = judged(task, &[("check.sh", "grep -q mul calc.py\n")], &[("check.sh", "exit 0\n")], &["task.md"]);
+    assert_eq!((lied.code, found(&lied, "criteria").as_str()), (Some(3), "ask"), "{lied}");
+    let honest = judged(task, &[("check.sh", "grep -q mul calc.py\n")], &[("calc.py", "mul = 1\n")], &["task.md"]);
+    assert_eq!((honest.code, found(&honest, "criteria").as_str()), (Some(0), "pass"), "{honest}");
+}
+
+#[test]
+fn a_proof_that_hides_its_exit_status_proves_nothing() {
+    let task = format!("{TASK}- [ ] mul — run: `grep -q mul calc.py || true`\n");
+    let masked = judged(&task, &[], &[], &["task.md"]);
+    assert_eq!((masked.code, found(&masked, "criteria").as_str()), (Some(3), "unknown"), "{masked}");
+}
+
+#[test]
+fn what_stands_between_us_and_the_tests_is_asked_about() {
+    for path in [".cargo/config.toml", "sub/.cargo/config", "tests/conftest.py"] {
+        let asked = judged(TASK, &[], &[(path, "# new\n")], &["task.md"]);
+        assert_eq!((asked.code, found(&asked, "tamper").as_str()), (Some(3), "ask"), "{path}: {asked}");
+    }
+}
