@@ -338,3 +338,29 @@ fn rust_tests_in_production_files_bite_by_build_where_names_are_absent() {
     );
     assert_eq!(trial.facts(&outcome, "bites")[0]["tests"][0]["noticed"], true, "{outcome}");
 }
+
+/// Two hybrid runs must agree to prove something, so the first is never stored as the second.
+#[test]
+fn stored_hybrid_runs_give_the_same_classes_and_the_two_runs_stay_two() {
+    if !has_pytest() {
+        return;
+    }
+    let trial = trial("feature", &["negative limits are rejected"], PYTEST, "", SHOP);
+    work(&trial, &[("shop.py", LIMIT), ("test_shop.py", HONEST)]);
+    let apart = |outcome: &Outcome, side: &str| -> Vec<bool> {
+        let of_side = |command: &&Value| command["log"].as_str().unwrap_or_default().contains(side);
+        let commands = trial.facts(outcome, "command");
+        commands.iter().filter(of_side).map(|command| command["cached"].is_string()).collect()
+    };
+    let first = trial.verify(&[]).decides("hold", &["needs-judgement"]);
+    assert_eq!(apart(&first, "-hybrid-"), [false, false], "{first}");
+    assert!(!apart(&first, "-mutant-").is_empty(), "{first}");
+    assert_eq!(classes(&trial, &first), pairs(&[("test_limit_rejects", "by-build")]));
+    let second = trial.verify(&[]).decides("hold", &["needs-judgement"]);
+    assert_eq!(apart(&second, "-hybrid-"), [true, true], "{second}");
+    assert!(apart(&second, "-mutant-").iter().all(|stored| *stored), "{second}");
+    let record = |outcome: &Outcome| trial.facts(outcome, "bites")[0]["tests"].clone();
+    assert_eq!(record(&first), record(&second), "what was said there is stored with the run");
+    let fresh = trial.verify(&["--fresh"]);
+    assert_eq!(apart(&fresh, "-hybrid-"), [false, false], "{fresh}");
+}

@@ -1,7 +1,7 @@
 //! Which executed tests are new or changed, and where they are written.
 
 use super::hybrid::{Changed, Part};
-use crate::floor::test_files::{FileRole, Outline, TestFiles, classify, outline};
+use crate::floor::test_files::{FileRole, Outline, TestDefinition, TestFiles, classify, outline};
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::{CaseResult, TestCase, TestsRecord};
 use std::collections::BTreeSet;
@@ -26,20 +26,39 @@ pub(super) struct Claimed<'a> {
 /// The changed files that define new or changed tests.
 pub(super) fn claimed<'a>(changed: &'a [Changed], roles: &TestFiles) -> Vec<Claimed<'a>> {
     let mut found = Vec::new();
+    let mut gone = gone(changed, roles);
     for file in changed.iter().filter(|file| matches!(file.part, Part::Test | Part::Mixed)) {
         let Some(claim) = file.claim.as_deref().filter(|text| roles.defines_tests(&file.path, text)) else { continue };
         let Some(new) = test_outline(&file.path, claim) else {
             found.push(Claimed { file, names: None });
             continue;
         };
-        let old_path = file.change.from.as_ref().unwrap_or(&file.path);
-        let old = file.base.as_deref().and_then(|text| test_outline(old_path, text)).unwrap_or_default();
-        let names = new_names(&new, &old);
+        let names = new_names(&new, &old_outline(file), &mut gone);
         if names.as_ref().is_none_or(|names| !names.is_empty()) {
             found.push(Claimed { file, names });
         }
     }
     found
+}
+
+fn old_outline(file: &Changed) -> Outline {
+    let path = file.change.from.as_ref().unwrap_or(&file.path);
+    file.base.as_deref().and_then(|text| test_outline(path, text)).unwrap_or_default()
+}
+
+/// Tests of the base whose names are gone from their files: whatever has their bodies now was renamed or moved.
+fn gone(changed: &[Changed], roles: &TestFiles) -> Vec<TestDefinition> {
+    let mut gone = Vec::new();
+    for file in changed.iter().filter(|file| file.base.is_some()) {
+        let old_path = file.change.from.as_ref().unwrap_or(&file.path);
+        if !file.base.as_deref().is_some_and(|text| roles.defines_tests(old_path, text)) {
+            continue;
+        }
+        let now = file.claim.as_deref().and_then(|text| test_outline(&file.path, text)).unwrap_or_default();
+        let stays = |test: &TestDefinition| now.tests.iter().any(|new| new.name == test.name);
+        gone.extend(old_outline(file).tests.into_iter().filter(|test| test.can_fail && !stays(test)));
+    }
+    gone
 }
 
 /// What a file defines for its tests: in a mixed file, the functions of its production half are none of theirs.
@@ -51,8 +70,9 @@ fn test_outline(path: &RepoPath, text: &[u8]) -> Option<Outline> {
     Some(outline)
 }
 
-/// New and changed tests; all of them (none) if a function that they may call changed.
-fn new_names(new: &Outline, old: &Outline) -> Option<BTreeSet<String>> {
+/// New and changed tests; all of them (none) if a function that they may call changed. Each test of `gone` is found again
+/// once: of two copies one is new.
+fn new_names(new: &Outline, old: &Outline, gone: &mut Vec<TestDefinition>) -> Option<BTreeSet<String>> {
     let helpers = |outline: &Outline| -> BTreeSet<(String, String)> {
         outline.functions.iter().map(|function| (function.name.clone(), function.body.clone())).collect()
     };
@@ -61,15 +81,22 @@ fn new_names(new: &Outline, old: &Outline) -> Option<BTreeSet<String>> {
     if gained.iter().any(|name| had.contains(name)) {
         return None;
     }
-    let is_old = |test: &&crate::floor::test_files::TestDefinition| {
-        old.tests.iter().any(|was| {
-            was.name == test.name
-                && was.body == test.body
-                && was.parameters == test.parameters
-                && was.markers.len() == test.markers.len()
-        })
-    };
-    Some(new.tests.iter().filter(|test| !is_old(test)).map(|test| test.name.clone()).collect())
+    let mut names = BTreeSet::new();
+    for test in &new.tests {
+        if old.tests.iter().any(|was| was.name == test.name && is_same(was, test)) {
+            continue;
+        }
+        match gone.iter().position(|was| is_same(was, test)) {
+            Some(at) => drop(gone.swap_remove(at)),
+            None => drop(names.insert(test.name.clone())),
+        }
+    }
+    Some(names)
+}
+
+/// True for the same test, whatever its name.
+fn is_same(was: &TestDefinition, now: &TestDefinition) -> bool {
+    was.body == now.body && was.parameters == now.parameters && was.markers.len() == now.markers.len()
 }
 
 /// The claim's passing cases that are new or changed, for the runs of each command.
@@ -233,6 +260,25 @@ mod tests {
         );
         let cases = vec![case("test", "limits > rejects <zero>", None), case("test", "rejects", None)];
         assert_eq!(found(&[node], cases), ["limits > rejects <zero>"]);
+    }
+
+    #[test]
+    fn a_test_that_was_renamed_or_moved_is_no_new_one() {
+        let test = |name: &str, what: &str| format!("def test_{name}():\n    assert {what}\n\n");
+        let case = |name: &str| case("tests.test_a", name, Some("tests/test_a.py"));
+        let base = test("one", "f() == 1") + &test("two", "f() == 2");
+        let claim = test("uno", "f() == 1") + &test("two", "f() == 2");
+        let renamed = changed("tests/test_a.py", Some(&base), &claim);
+        assert_eq!(found(&[renamed], vec![case("test_uno"), case("test_two")]), Vec::<String>::new());
+        let copied = changed("tests/test_a.py", Some(&base), &(test("one", "f() == 1") + &base.replace("one", "uno")));
+        assert_eq!(found(&[copied], vec![case("test_one"), case("test_uno")]), ["test_uno"], "the first still stands");
+        let twice = changed("tests/test_a.py", Some(&base), &(claim.clone() + &test("eins", "f() == 1")));
+        assert_eq!(found(&[twice], vec![case("test_uno"), case("test_eins")]), ["test_eins"], "one was renamed");
+        let edited = changed("tests/test_a.py", Some(&base), &claim.replace("== 1", "== 3"));
+        assert_eq!(found(&[edited], vec![case("test_uno")]), ["test_uno"]);
+        let left = changed("tests/test_b.py", Some(&base), &test("two", "f() == 2"));
+        let moved = changed("tests/test_a.py", None, &test("one", "f() == 1"));
+        assert_eq!(found(&[moved, left], vec![case("test_one")]), Vec::<String>::new());
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(crate) fn report(files: &str) -> String {
     let count = if files.is_empty() { 0 } else { files.split(',').count() };
     let header = format!(
         "RESULT: SUCCESS\nTASK_ID: {TASK}\nSUMMARY: it is done\nFILES_CHANGED: {count}\nFILE_LIST: {files}\n\
-         ADRS_WRITTEN: none\nTESTS_ADDED: 1\nTESTS_PASSING: yes\nTDD_SKIPPED: no\nCONCEPT_CANDIDATE: none\n"
+         ADRS_WRITTEN: none\nTESTS_ADDED: 0\nTESTS_PASSING: yes\nTDD_SKIPPED: a page\nCONCEPT_CANDIDATE: none\n"
     );
     let block = |name: &str, content: &str| format!("````{name}\n{content}````\n");
     format!(
