@@ -76,3 +76,16 @@ fn what_stands_between_us_and_the_tests_is_asked_about() {
         assert_eq!((asked.code, found(&asked, "tamper").as_str()), (Some(3), "ask"), "{path}: {asked}");
     }
 }
+
+/// C084: what git would leave out of an archive, or rewrite in it, is tested all the same.
+#[test]
+fn run_archive_export_attributes_do_not_change_what_is_tested() {
+    let script = format!("test -f tests/a && grep -q Format v.txt || exit 1\n{TESTS}");
+    let attributes = (".gitattributes", "/tests export-ignore\nv.txt export-subst\n");
+    let files = [("run.sh", script.as_str()), ("tests/a", "x\n"), ("v.txt", "$Format:%H$\n")];
+    let here = judged(TASK, &[&files[..], &[attributes]].concat(), &[], &["task.md"]);
+    assert_eq!((here.code, found(&here, "tests-run").as_str()), (Some(0), "pass"), "{here}");
+    // Brought by the claim, it hides nothing from the tests, and somebody is asked.
+    let brought = judged(TASK, &files, &[attributes], &["task.md"]);
+    assert_eq!((brought.code, found(&brought, "tests-run").as_str()), (Some(3), "pass"), "{brought}");
+}
