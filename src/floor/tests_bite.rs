@@ -1,8 +1,8 @@
 //! Check `tests-bite`: do the claim's new and changed tests fail on the base's production code?
 //!
-//! They are run on a *hybrid*: the base with the claim's tests ([`hybrid`]). A test that fails there by its own
+//! They are run on a *hybrid*: the base with the claim's tests (`hybrid`). A test that fails there by its own
 //! expectation bites; one that fails only because names are absent bites `by-build`, and mutants then show whether it
-//! would notice wrong code ([`weak`]); one that passes guards, which is a receipt and no fault. Only a feature or bug task
+//! would notice wrong code (`weak`); one that passes guards, which is a receipt and no fault. Only a feature or bug task
 //! that claims tests of which none bites is denied (issue B, parts 4 and 7). What does not bite for an unknown reason
 //! stays unknown.
 //!
