@@ -87,6 +87,12 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
     if replayed != decided {
         differences.push(format!("the decision is {} now, it was {}", replayed.kind.word(), decided.kind.word()));
     }
+    for page in case::edited(repo, sealed)? {
+        differences.push(format!(
+            "{} is not what the receipts say: it was edited after it was sealed",
+            escape(page.as_bytes())
+        ));
+    }
     Ok(Replayed { case: sealed.commit.clone(), sealed: decided, replayed, agrees: differences.is_empty(), differences })
 }
 

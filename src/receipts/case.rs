@@ -7,6 +7,7 @@ use super::ledger::{LedgerError, read_lines, to_lines};
 use super::{Fact, Receipt};
 use crate::claim::Claim;
 use crate::host::clock::Timestamp;
+use crate::host::digest::digest;
 use crate::host::git::{GitError, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
@@ -159,17 +160,7 @@ fn answer_name(number: usize) -> String {
 fn write_attempt(repo: &Repo, attempt: &Attempt) -> Result<TreeId, CaseError> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     files.insert("receipts.jsonl".to_owned(), to_lines(&attempt.receipts)?);
-    for receipt in &attempt.receipts {
-        let (name, value) = match &receipt.fact {
-            Fact::Claim(claim) => ("claim.json", serde_json::to_vec_pretty(claim)),
-            Fact::Heard(heard) => ("verdict.json", serde_json::to_vec_pretty(heard)),
-            Fact::Decided(decision) => ("decision.json", serde_json::to_vec_pretty(decision)),
-            _ => continue,
-        };
-        let mut value = value.map_err(LedgerError::Encoding)?;
-        value.push(b'\n');
-        files.insert(name.to_owned(), value);
-    }
+    files.extend(sheets(&attempt.receipts)?);
     if let Some(brief) = &attempt.brief {
         files.insert("brief.md".to_owned(), brief.clone().into_bytes());
     }
@@ -185,6 +176,46 @@ fn write_attempt(repo: &Repo, attempt: &Attempt) -> Result<TreeId, CaseError> {
         entries.insert(RepoPath::from(name.as_str()), (0o100_644, blob.as_str().to_owned()));
     }
     Ok(repo.write_tree(&entries)?)
+}
+
+/// The pages of a case that only repeat its receipts, for people who read it with plain git.
+fn sheets(receipts: &[Receipt]) -> Result<BTreeMap<String, Vec<u8>>, CaseError> {
+    let mut sheets = BTreeMap::new();
+    for receipt in receipts {
+        let (name, value) = match &receipt.fact {
+            Fact::Claim(claim) => ("claim.json", serde_json::to_vec_pretty(claim)),
+            Fact::Heard(heard) => ("verdict.json", serde_json::to_vec_pretty(heard)),
+            Fact::Decided(decision) => ("decision.json", serde_json::to_vec_pretty(decision)),
+            _ => continue,
+        };
+        let mut value = value.map_err(LedgerError::Encoding)?;
+        value.push(b'\n');
+        sheets.insert(name.to_owned(), value);
+    }
+    Ok(sheets)
+}
+
+/// The pages and logs of a sealed attempt that are not what its receipts say: somebody edited them afterwards.
+///
+/// # Errors
+/// The objects are gone.
+pub fn edited(repo: &Repo, sealed: &Sealed) -> Result<Vec<String>, CaseError> {
+    let tree = repo.tree_of(&sealed.commit)?;
+    let mut edited = Vec::new();
+    for (name, bytes) in sheets(&sealed.attempt.receipts)? {
+        if repo.file(&tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?.as_ref() != Some(&bytes) {
+            edited.push(name);
+        }
+    }
+    for receipt in &sealed.attempt.receipts {
+        let Fact::Command(command) = &receipt.fact else { continue };
+        let name = format!("logs/{}", command.log);
+        let log = repo.file(&tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?;
+        if log.is_none_or(|log| digest(&log) != command.log_digest) {
+            edited.push(name);
+        }
+    }
+    Ok(edited)
 }
 
 fn message_of(key: &str, receipts: &[Receipt]) -> String {

@@ -93,10 +93,20 @@ fn a_replay_agrees_for_every_decision_and_an_edited_case_is_found_out() {
         receipts.replace("\"state\":\"pass\"", "\"state\":\"deny\""),
     ] {
         assert_ne!(forged, receipts);
-        forge(&edited.repo, &said, &forged);
+        forge(&edited.repo, &said, "receipts.jsonl", &forged);
         let found = edited.repo.run(&["replay", ID]);
         assert!(matches!(found.code, Some(3 | 4)), "the forgery goes unnoticed\n{found}");
         assert!(!found.stdout.contains("agrees:"), "{found}");
+    }
+    // The pages that only repeat the receipts are what people read with plain git.
+    for page in ["decision.json", "verdict.json", "claim.json"] {
+        let text = edited
+            .sealed(&said, page)
+            .replace("send-back", "land")
+            .replace("fail", "pass")
+            .replace("greeting", "other");
+        forge(&edited.repo, &said, page, &text);
+        edited.repo.run(&["replay", ID]).exits(3).says(page);
     }
     edited.repo.run(&["replay", "greet-404"]).exits(2).says("no sealed case");
     edited.repo.run(&["replay", ID, "--attempt", "9"]).exits(2).says("attempt 9");
@@ -104,21 +114,17 @@ fn a_replay_agrees_for_every_decision_and_an_edited_case_is_found_out() {
     assert!(shown.stdout.contains("decided   land: verified"), "{shown}");
 }
 
-/// Puts a case commit with these receipts on top of the sealed one.
-fn forge(repo: &TestRepo, said: &Outcome, receipts: &str) {
+/// Puts a case commit with this text as one of its pages on top of the sealed one.
+fn forge(repo: &TestRepo, said: &Outcome, page: &str, text: &str) {
     let case = said.json()["case"].as_str().unwrap().to_owned();
-    write(repo.root(), "forged.jsonl", receipts);
+    write(repo.root(), "forged.jsonl", text);
     let blob = repo.git(&["hash-object", "-w", repo.root().join("forged.jsonl").to_str().unwrap()]);
     let listed = repo.git(&["ls-tree", &case]);
     let lines: String = listed
         .lines()
         .map(|line| {
             let (about, name) = line.split_once('\t').unwrap();
-            if name == "receipts.jsonl" {
-                format!("100644 blob {blob}\t{name}\n")
-            } else {
-                format!("{about}\t{name}\n")
-            }
+            if name == page { format!("100644 blob {blob}\t{name}\n") } else { format!("{about}\t{name}\n") }
         })
         .collect();
     write(repo.root(), "tree", lines);
