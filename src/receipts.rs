@@ -219,6 +219,20 @@ pub enum State {
     Deny,
 }
 
+impl State {
+    /// The state as a word, as it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::NotApplicable => "n/a",
+            Self::Info => "info",
+            Self::Ask => "ask",
+            Self::Unknown => "unknown",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// What should happen about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

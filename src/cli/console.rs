@@ -63,20 +63,8 @@ impl Observer for Console {
         if let Fact::Check(check) = &receipt.fact
             && check.state >= State::Ask
         {
-            self.say(&format!("  {} {}", check.id, word(check.state)));
+            self.say(&format!("  {} {}", check.id, check.state.word()));
         }
-    }
-}
-
-/// A state as one word, as it stands in JSON.
-pub(crate) fn word(state: State) -> &'static str {
-    match state {
-        State::Pass => "pass",
-        State::NotApplicable => "n/a",
-        State::Info => "info",
-        State::Ask => "ask",
-        State::Unknown => "unknown",
-        State::Deny => "deny",
     }
 }
 

@@ -63,7 +63,7 @@ fn line(fact: &Fact) -> String {
         Fact::Check(c) => format!(
             "check     {} {}{}",
             c.id,
-            super::console::word(c.state),
+            c.state.word(),
             if c.note.is_empty() { String::new() } else { format!(": {}", c.note) }
         ),
         Fact::Command(c) => format!(

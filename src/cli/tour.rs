@@ -3,7 +3,7 @@
 mod stage;
 mod story;
 
-use super::console::{Console, visible, word};
+use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
@@ -77,7 +77,7 @@ fn tell(act: &Act, outcome: &Outcome, console: &mut Console) {
         for finding in &check.findings {
             console.answer(&visible(&format!(
                 "     {} {} {}: {}",
-                word(check.state),
+                check.state.word(),
                 check.id,
                 finding.place,
                 finding.observed

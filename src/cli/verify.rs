@@ -1,7 +1,7 @@
 //! `countersign verify`.
 
 use super::args::{Requirement, VerifyArgs};
-use super::console::{Console, visible, word};
+use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::pipeline::{Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
@@ -115,7 +115,7 @@ fn print_checks(outcome: &Outcome, console: &mut Console) {
     console.answer(&format!("floor    {} passed: {}", passed.len(), passed.join(" ")));
     for check in outcome.floor.checks.iter().filter(|c| !quiet(c.state)) {
         let note = if check.note.is_empty() { String::new() } else { format!(": {}", check.note) };
-        console.answer(&visible(&format!("  {:<8}{}{note}", word(check.state), check.id)));
+        console.answer(&visible(&format!("  {:<8}{}{note}", check.state.word(), check.id)));
         for finding in &check.findings {
             let place = if finding.place.is_empty() { String::new() } else { format!("{}: ", finding.place) };
             console.answer(&visible(&format!("          {place}{}", finding.observed)));

@@ -5,9 +5,8 @@
 
 use super::Inspection;
 use super::reading::text_or_empty;
+use super::secrets::{place, unread};
 use crate::host::git::{Change, ChangeKind, GitError};
-use crate::host::path::{RepoPath, escape};
-use crate::receipts::redact::redact_text;
 use crate::receipts::{CheckReport, Finding, Remedy, State};
 use regex::bytes::{Regex, RegexSet, RegexSetBuilder};
 use std::collections::BTreeSet;
@@ -110,20 +109,6 @@ fn ask(place: String, observed: &str) -> Finding {
         observed: observed.to_owned(),
         remedy: Remedy::AskUser,
     }
-}
-
-fn unread(path: &RepoPath, why: &GitError) -> Finding {
-    Finding {
-        state: State::Unknown,
-        place: place(path),
-        expected: "a readable file".to_owned(),
-        observed: escape(why.to_string().as_bytes()),
-        remedy: Remedy::AskUser,
-    }
-}
-
-fn place(path: &RepoPath) -> String {
-    redact_text(&path.to_string())
 }
 
 #[cfg(test)]

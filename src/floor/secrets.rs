@@ -115,7 +115,8 @@ fn unsearched(change: &Change, head: &[u8]) -> Finding {
     }
 }
 
-fn unread(path: &RepoPath, why: &GitError) -> Finding {
+/// A file that could not be read, by a name that is safe to show.
+pub(super) fn unread(path: &RepoPath, why: &GitError) -> Finding {
     Finding {
         state: State::Unknown,
         place: place(path),
@@ -126,7 +127,7 @@ fn unread(path: &RepoPath, why: &GitError) -> Finding {
 }
 
 /// A file name can itself hold a token.
-fn place(path: &RepoPath) -> String {
+pub(super) fn place(path: &RepoPath) -> String {
     redact_text(&path.to_string())
 }
 

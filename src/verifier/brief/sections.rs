@@ -32,7 +32,7 @@ pub(super) fn settled(receipts: &[Receipt], fence: &Fence) -> String {
     let mut rows = String::new();
     for (_, check) in checks(receipts) {
         let note = if check.note.is_empty() { String::new() } else { format!(" ({})", one_line(&check.note)) };
-        let _ = writeln!(rows, "check {}: {}{note}", check.id, state(check.state));
+        let _ = writeln!(rows, "check {}: {}{note}", check.id, check.state.word());
     }
     let apart = apart(receipts);
     for receipt in receipts {
@@ -112,7 +112,7 @@ pub(super) fn findings(receipts: &[Receipt], fence: &Fence) -> String {
                 let _ = writeln!(
                     rows,
                     "{} {} at {}: expected {}; observed {}",
-                    state(finding.state),
+                    finding.state.word(),
                     check.id,
                     one_line(place),
                     one_line(&finding.expected),
@@ -241,17 +241,6 @@ fn named(proof: &Proof) -> String {
         Proof::File { path, contains: None } => format!("file:{path}"),
         Proof::File { path, contains: Some(text) } => format!("file:{path} containing \"{}\"", one_line(text)),
         Proof::Run { command } => format!("run:{}", one_line(command)),
-    }
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Pass => "pass",
-        State::NotApplicable => "n/a",
-        State::Info => "info",
-        State::Ask => "ask",
-        State::Unknown => "unknown",
-        State::Deny => "deny",
     }
 }
 
