@@ -4,6 +4,7 @@ mod args;
 mod board;
 mod console;
 mod exit_code;
+mod init;
 mod receipts;
 mod schema;
 mod tour;
@@ -11,6 +12,7 @@ mod verify;
 
 pub use exit_code::ExitCode;
 
+use crate::agent::kit::KitError;
 use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
@@ -54,6 +56,7 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
             board::show(&task, &args, &start, &host, console)
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
+        Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
@@ -71,7 +74,7 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             Fault::Bug => ExitCode::Bug,
         };
     }
-    if why.downcast_ref::<std::io::Error>().is_some() { ExitCode::Environment } else { ExitCode::Bug }
+    if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that asks where we are")]

@@ -24,6 +24,7 @@ mod drive;
 mod encoding;
 mod gate;
 mod house;
+mod init;
 mod injection;
 mod kept;
 mod line_endings;
