@@ -24,6 +24,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: BoardCommand,
     },
+    /// Say what this machine and this repository have of what a judgement needs.
+    Doctor(DoctorArgs),
     /// Put the agents and skills of countersign into the project, for coding agents to load.
     Init(InitArgs),
     /// Show the receipts of a sealed case.
@@ -131,6 +133,14 @@ pub(crate) struct BoardArgs {
     /// Read the board at this commit instead of the files on disk.
     #[arg(long, value_name = "REV")]
     pub(crate) at: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

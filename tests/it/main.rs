@@ -20,6 +20,7 @@ mod change;
 mod consult;
 mod diff;
 mod docs;
+mod doctor;
 mod drive;
 mod encoding;
 mod gate;
