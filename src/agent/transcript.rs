@@ -13,10 +13,12 @@ mod gemini;
 mod lines;
 mod pi;
 mod qwen;
+mod session;
 mod wire;
 
 pub use event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
 pub use lines::LONGEST_LINE;
+pub use session::{Found, Opening, Wanted, files_of_session, find_session};
 
 use builder::Builder;
 use lines::{Lines, Piece};

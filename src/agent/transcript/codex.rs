@@ -112,6 +112,10 @@ fn output(builder: &mut Builder, id: &str, value: Value, at: Option<i64>) {
         End::Exit(code) => {
             for at in [place, subject] {
                 let event = builder.event(at);
+                // Text is for the model; an item's own field is what happened.
+                if event.exit_source == ExitSource::Field {
+                    continue;
+                }
                 event.status = if code == 0 { ToolStatus::Ok } else { ToolStatus::Error };
                 (event.exit, event.exit_source) = (Some(code), source);
             }
