@@ -6,6 +6,7 @@
 
 mod command;
 pub mod kit;
+pub mod transcript;
 
 use crate::host::process::{Ending, LogFile};
 use crate::host::sandbox::Level;
