@@ -37,6 +37,7 @@ mod reports;
 mod right_code;
 mod rooms;
 mod runners;
+mod salvage;
 mod sandbox;
 mod snapshot;
 mod stand;
