@@ -8,7 +8,7 @@ use countersign::host::env::Env;
 use countersign::host::git::{BranchMove, Obstacle, RefName, Repo};
 use countersign::host::ids::{CommitId, TreeId};
 use countersign::host::path::RepoPath;
-use countersign::integrate::{Completion, Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
+use countersign::integrate::{Completion, HookError, Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
 use countersign::pipeline::find_case;
 use countersign::task::layout::{ContextName, Layout};
 use countersign::task::read_task;
@@ -295,6 +295,88 @@ fn a_repository_that_libgit2_cannot_open_lands_all_the_same() {
     land_it(&stage, warrant, &[merged]).unwrap();
     assert_eq!(stage.repo.git(&["status", "--porcelain"]), "");
     assert!(stage.repo.path().join("done.txt").exists());
+}
+
+/// Writes a hook into the folder that all worktrees share.
+fn hook(stage: &Stage, name: &str, script: &str) {
+    script_at(&stage.repo.common_dir().join("hooks").join(name), script);
+}
+
+fn script_at(place: &Path, script: &str) {
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(place, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn hooks_see_the_landing_staged_on_the_target_and_may_edit_its_message() {
+    let stage = judged();
+    let repo = &stage.repo;
+    let leak = repo.path().join("leak");
+    hook(
+        &stage,
+        "pre-commit",
+        &format!(
+            "test \"$(git diff --cached --name-only)\" = done.txt || exit 3\ntest \"$(cat done.txt)\" = done || exit 4\n\
+         test \"$(git rev-parse HEAD)\" = {} || exit 5\necho x > '{}' || true",
+            stage.base,
+            leak.display()
+        ),
+    );
+    hook(&stage, "prepare-commit-msg", "test \"$2\" = message && printf 'checked   \\n\\n\\n\\n' >> \"$1\"");
+    hook(&stage, "commit-msg", "grep -q w-001 \"$1\" && echo 'Reviewed-by: hook' >> \"$1\"");
+    let warrant = warrant(&stage);
+    let tree = warrant.tree().to_string();
+    land_it(&stage, warrant, &[]).unwrap();
+    assert_eq!(repo.git(&["rev-parse", "main^{tree}"]), tree);
+    let message = repo.git(&["log", "-1", "--format=%B", "main"]);
+    assert_eq!(message.trim_end(), "feature(w): it is done [w-001]\nchecked\n\nReviewed-by: hook");
+    assert!(!leak.exists(), "a hook runs in the box");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.no_process_left();
+}
+
+#[test]
+fn a_hook_that_refuses_cannot_run_or_changes_the_tree_holds_the_landing() {
+    let stage = judged();
+    hook(&stage, "pre-commit", "echo 'not on a Friday' >&2\nexit 1");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(matches!(why, Refusal::Hook(HookError::Refused { hook: "pre-commit", .. })), "{why}");
+    assert!(why.to_string().contains("not on a Friday"), "{why}");
+    hook(&stage, "pre-commit", "exec no-such-formatter");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Unable { .. })), "{why}");
+    hook(&stage, "pre-commit", "echo more >> done.txt && git add done.txt");
+    let (why, warrant) = refused(&stage, warrant);
+    let Refusal::Hook(HookError::TreeChanged { paths, .. }) = why else { panic!("{why}") };
+    assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), ["done.txt"]);
+    hook(&stage, "pre-commit", "exit 0");
+    hook(&stage, "commit-msg", ": > \"$1\"");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Message { .. })), "{why}");
+    // As git has it: a hook that cannot be executed is none.
+    let place = stage.repo.common_dir().join("hooks/commit-msg");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    land_it(&stage, warrant, &[]).unwrap();
+}
+
+#[test]
+fn hooks_that_are_files_of_the_project_are_the_targets_and_never_what_lies_on_disk() {
+    let repo = TestRepo::new();
+    script_at(&repo.path().join(".githooks/pre-commit"), ". \"$(dirname \"$0\")/words\"; echo \"$WORDS\"; exit 1");
+    repo.write(".githooks/words", "WORDS='the committed hook'\n");
+    let stage = judged_on(repo);
+    let repo = &stage.repo;
+    repo.git(&["config", "core.hooksPath", ".githooks"]);
+    script_at(&repo.path().join(".githooks/pre-commit"), "exit 0");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(why.to_string().contains("the committed hook"), "{why}");
+    repo.git(&["config", "core.hooksPath", ".elsewhere"]);
+    script_at(&repo.path().join(".elsewhere/pre-commit"), "exit 0");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Untracked { .. })), "{why}");
+    std::fs::remove_dir_all(repo.path().join(".elsewhere")).unwrap();
+    land_it(&stage, warrant, &[]).unwrap();
 }
 
 const INDEX: &str = "# w\n\n<!-- task-counts:start -->\n- **Backlog:** 0\n- **Todo:** 0\n- **Doing:** 1\n- **Done:** 0\n\
