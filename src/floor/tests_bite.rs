@@ -12,7 +12,7 @@
 mod cause;
 mod cited;
 mod failures;
-mod hybrid;
+pub(in crate::floor) mod hybrid;
 mod mutants;
 mod needed;
 mod rounds;

@@ -71,7 +71,14 @@ fn a_proof_that_hides_its_exit_status_proves_nothing() {
 
 #[test]
 fn what_stands_between_us_and_the_tests_is_asked_about() {
-    for path in [".cargo/config.toml", "sub/.cargo/config", "tests/conftest.py"] {
+    for path in [
+        ".cargo/config.toml",
+        "sub/.cargo/config",
+        "tests/conftest.py",
+        ".npmrc",
+        "sub/.yarnrc.yml",
+        "sitecustomize.py",
+    ] {
         let asked = judged(TASK, &[], &[(path, "# new\n")], &["task.md"]);
         assert_eq!((asked.code, found(&asked, "tamper").as_str()), (Some(3), "ask"), "{path}: {asked}");
     }

@@ -22,6 +22,7 @@ mod diff;
 mod docs;
 mod drive;
 mod encoding;
+mod footing;
 mod gate;
 mod house;
 mod injection;
