@@ -17,7 +17,7 @@ impl Project {
     /// A project whose one criterion is this command, with these files at the base.
     fn new(command: &str, files: &[(&str, &str)]) -> Self {
         let repo = TestRepo::new();
-        let task = format!("# T\n\n## Acceptance criteria\n\n- [ ] mul — run: `{command}`\n");
+        let task = format!("# Chore\n\n## Acceptance criteria\n\n- [ ] mul — run: `{command}`\n");
         let own = [("run.sh", TESTS), (".agentheim/countersign.yaml", SETTINGS), (".gitignore", "out.xml\n")];
         for (path, text) in own.iter().chain(&[("calc.txt", "add\n"), ("task.md", task.as_str())]).chain(files) {
             repo.write(path, text);

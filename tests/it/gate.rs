@@ -96,3 +96,113 @@ fn run_archive_export_attributes_do_not_change_what_is_tested() {
     let brought = judged(TASK, &files, &[attributes], &["task.md"]);
     assert_eq!((brought.code, found(&brought, "tests-run").as_str()), (Some(3), "pass"), "{brought}");
 }
+
+#[test]
+fn the_test_commands_source_is_said_as_it_was_given() {
+    let said = judged(TASK, &[], &[], &["task.md", "--tests", "sh run.sh || true"]);
+    assert_eq!(said.code, Some(2), "{said}");
+    assert!(said.stderr.contains("(flag: --tests)"), "{said}");
+}
+
+#[test]
+fn a_branch_that_was_put_elsewhere_is_measured_from_there() {
+    let repo = TestRepo::new();
+    repo.write("task.md", TASK);
+    let first = repo.commit("one");
+    repo.git(&["checkout", "-q", "-b", "work"]);
+    repo.write("other.txt", "x\n");
+    let elsewhere = repo.commit("on the side");
+    repo.git(&["checkout", "-q", "--detach"]);
+    repo.git(&["branch", "-D", "main"]);
+    let base = |expected: &str, words: &str| {
+        repo.write("done.txt", "done\n");
+        let judged = repo.run(&["verify", "--floor", "--json"]);
+        assert_eq!(judged.json()["claim"]["base"], expected, "{judged}");
+        assert!(judged.stdout.contains(words) || judged.stderr.contains(words), "{judged}");
+        std::fs::remove_file(repo.path().join("done.txt")).unwrap();
+    };
+    repo.git(&["branch", "aside", &elsewhere]);
+    repo.git(&["checkout", "-q", "-b", "task", &first]);
+    base(&first, "");
+    repo.git(&["checkout", "-q", "-B", "task", "aside"]);
+    base(&elsewhere, "");
+    repo.git(&["checkout", "-q", "aside"]);
+    repo.git(&["branch", "-q", "-f", "task", &first]);
+    repo.git(&["checkout", "-q", "task"]);
+    base(&first, "");
+    // The branch's own commits are work, wherever it says that it begins.
+    repo.write("mine.txt", "x\n");
+    repo.commit("work");
+    repo.git(&["checkout", "-q", "-B", "task"]);
+    base(&first, "");
+}
+
+#[test]
+fn another_verifier_program_under_the_same_name_judges_anew() {
+    use crate::support::FakeVerifier;
+    use crate::support::trial::{ID, Trial};
+    let trial = Trial::new(&["It says hello"]).honest();
+    trial.judge_with(&FakeVerifier::passing(ID, &["C1 It says hello — covered by test:greets"]), "");
+    assert_eq!(trial.verify(&[]).exits(0).json()["judged-before"], false);
+    assert_eq!(trial.verify(&[]).exits(0).json()["judged-before"], true);
+    FakeVerifier::failing(ID, &["it is rude"]).install(&trial.repo);
+    assert_eq!(trial.verify(&[]).exits(1).json()["judged-before"], false);
+}
+
+/// The honest change on a project that says which files are its tests.
+fn tried(criteria: &[&str]) -> crate::support::trial::Trial {
+    use crate::support::{Board, trial};
+    let board = criteria.iter().fold(Board::two_root(trial::ID), |board, text| board.criterion(text));
+    let settings =
+        "tests:\n  command: sh run-tests.sh\n  report: report.xml\n  format: junit\n  files: [\"checks/**\"]\n";
+    trial::Trial::with(&board, &[(".agentheim/countersign.yaml", settings)]).honest()
+}
+
+#[test]
+fn a_judge_that_cites_what_was_there_before_is_not_believed() {
+    use crate::support::FakeVerifier;
+    use crate::support::trial::ID;
+    let trial = tried(&["It says hello"]);
+    let cited = |what: &str| trial.ask(&FakeVerifier::passing(ID, &[&format!("C1 It says hello — covered by {what}")]));
+    cited("file:run-tests.sh").is_unusable(&["unchanged-evidence"]);
+    cited("test:starts").is_unusable(&["no-biting-test"]);
+    cited("file:run-tests.sh, file:greeting.txt").decides("land", &["verified"]).exits(0);
+    let kept = tried(&["It still starts"]);
+    let passing = FakeVerifier::passing(ID, &["C1 It still starts — covered by test:starts"]);
+    kept.ask(&passing).decides("land", &["verified"]).exits(0);
+}
+
+#[test]
+fn each_criterion_of_new_behaviour_needs_a_test_of_its_own_that_bites() {
+    let work = |criteria: &[&str]| {
+        let trial = tried(criteria);
+        trial.work("checks/starts_well.sh", "test -f greeting.txt\n");
+        trial.verify(&[])
+    };
+    let greets = "It says hello — test: `greets`";
+    let held = work(&[greets, "It starts well — test: `starts_well`"]).exits(3);
+    assert!(held.words().contains("guards-only"), "{held}");
+    work(&[greets, "It still starts — test: `starts_well`"]).decides("land", &["verified"]).exits(0);
+    // Markdown without a type is feature work as well.
+    let task = "# Greet\n\n## Acceptance criteria\n\n- [ ] done — file: `done.txt`\n- [ ] well — test: `b`\n";
+    let two = "printf '<testsuite><testcase name=\"a\"/><testcase name=\"b\"/></testsuite>' > out.xml\n";
+    let base =
+        [("run.sh", "test -f tests/b_test.sh || exec sh one.sh\nexec sh two.sh\n"), ("one.sh", TESTS), ("two.sh", two)];
+    let guarded = judged(task, &base, &[("tests/b_test.sh", "true\n")], &["task.md"]);
+    assert_eq!(guarded.code, Some(3), "{guarded}");
+    assert!(guarded.stdout.contains("guards"), "{guarded}");
+}
+
+#[test]
+fn a_repository_of_another_user_is_said_to_be_one() {
+    let repo = TestRepo::new();
+    repo.write("a.txt", "x\n");
+    repo.commit("one");
+    if std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(repo.path()).unwrap()) != 0 {
+        eprintln!("SKIPPED: only root can run this as somebody else");
+        return;
+    }
+    let refused = repo.run_as_nobody(&["verify", "--floor"]);
+    assert_eq!(refused.code, Some(4), "{refused}");
+    assert!(refused.stderr.contains("safe.directory"), "{refused}");
+}
