@@ -42,6 +42,7 @@ mod stand;
 mod submodules;
 mod support;
 mod task_files;
+mod transcripts;
 mod verdicts;
 mod verify;
 mod worktree;
