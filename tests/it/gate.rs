@@ -149,48 +149,17 @@ fn another_verifier_program_under_the_same_name_judges_anew() {
     assert_eq!(trial.verify(&[]).exits(1).json()["judged-before"], false);
 }
 
-/// The honest change on a project that says which files are its tests.
-fn tried(criteria: &[&str]) -> crate::support::trial::Trial {
-    use crate::support::{Board, trial};
-    let board = criteria.iter().fold(Board::two_root(trial::ID), |board, text| board.criterion(text));
-    let settings =
-        "tests:\n  command: sh run-tests.sh\n  report: report.xml\n  format: junit\n  files: [\"checks/**\"]\n";
-    trial::Trial::with(&board, &[(".agentheim/countersign.yaml", settings)]).honest()
-}
-
 #[test]
 fn a_judge_that_cites_what_was_there_before_is_not_believed() {
     use crate::support::FakeVerifier;
-    use crate::support::trial::ID;
-    let trial = tried(&["It says hello"]);
+    use crate::support::trial::{ID, Trial};
+    let trial = Trial::new(&["It says hello"]).honest();
     let cited = |what: &str| trial.ask(&FakeVerifier::passing(ID, &[&format!("C1 It says hello — covered by {what}")]));
     cited("file:run-tests.sh").is_unusable(&["unchanged-evidence"]);
-    cited("test:starts").is_unusable(&["no-biting-test"]);
     cited("file:run-tests.sh, file:greeting.txt").decides("land", &["verified"]).exits(0);
-    let kept = tried(&["It still starts"]);
+    let kept = Trial::new(&["It still starts"]).honest();
     let passing = FakeVerifier::passing(ID, &["C1 It still starts — covered by test:starts"]);
     kept.ask(&passing).decides("land", &["verified"]).exits(0);
-}
-
-#[test]
-fn each_criterion_of_new_behaviour_needs_a_test_of_its_own_that_bites() {
-    let work = |criteria: &[&str]| {
-        let trial = tried(criteria);
-        trial.work("checks/starts_well.sh", "test -f greeting.txt\n");
-        trial.verify(&[])
-    };
-    let greets = "It says hello — test: `greets`";
-    let held = work(&[greets, "It starts well — test: `starts_well`"]).exits(3);
-    assert!(held.words().contains("guards-only"), "{held}");
-    work(&[greets, "It still starts — test: `starts_well`"]).decides("land", &["verified"]).exits(0);
-    // Markdown without a type is feature work as well.
-    let task = "# Greet\n\n## Acceptance criteria\n\n- [ ] done — file: `done.txt`\n- [ ] well — test: `b`\n";
-    let two = "printf '<testsuite><testcase name=\"a\"/><testcase name=\"b\"/></testsuite>' > out.xml\n";
-    let base =
-        [("run.sh", "test -f tests/b_test.sh || exec sh one.sh\nexec sh two.sh\n"), ("one.sh", TESTS), ("two.sh", two)];
-    let guarded = judged(task, &base, &[("tests/b_test.sh", "true\n")], &["task.md"]);
-    assert_eq!(guarded.code, Some(3), "{guarded}");
-    assert!(guarded.stdout.contains("guards"), "{guarded}");
 }
 
 #[test]
