@@ -41,6 +41,7 @@ mod stand;
 mod submodules;
 mod support;
 mod task_files;
+mod trees;
 mod verdicts;
 mod verify;
 mod worktree;
