@@ -23,6 +23,7 @@ pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
+pub(in crate::floor) use toolchain::identity;
 
 use super::reports::{Format, LARGEST_REPORT, Reading, Source, read_report};
 use super::{Inspection, tests_kept};
