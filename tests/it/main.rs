@@ -43,6 +43,7 @@ mod submodules;
 mod support;
 mod task_files;
 mod transcripts;
+mod trees;
 mod verdicts;
 mod verify;
 mod worktree;
