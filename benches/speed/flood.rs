@@ -10,7 +10,7 @@ const BYTES: u32 = 1_000_000_000;
 
 /// Judges a claim whose tests write [`BYTES`], and tells the most memory that the program itself held.
 pub(super) fn measure() -> String {
-    let stage = Stage::build(10);
+    let stage = Stage::build(100);
     let tests = format!("yes 'a line such as a test run writes, again and again' | head -c {BYTES}");
     let began = Instant::now();
     let receipts = stage.scratch("receipts.jsonl");

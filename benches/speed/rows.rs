@@ -153,24 +153,24 @@ fn rooms(stage: &Stage) -> Vec<Row> {
     };
     let (add, remove, one, other) = (on(), on(), next.clone(), next.clone());
     let (clear, fill) = (on(), on());
-    let pooled = (Rc::clone(&repo), Rc::clone(&held), next.clone());
-    let (dirtied, freed) = (Rc::clone(&held), Rc::clone(&held));
-    let retired = (Rc::clone(&repo), Rc::clone(&held));
-    let (taken, swept) = ((Rc::clone(&repo), held, next), repo);
+    let pooled = (Rc::clone(&repo), Rc::clone(&held), next);
+    let (dirtied, freed) = (Rc::clone(&held), held);
+    let spare = Rc::new(RefCell::new(None::<Room>));
+    let retired = (Rc::clone(&repo), Rc::clone(&spare));
+    let (taken, swept) = ((Rc::clone(&repo), spare, stage.base()), repo);
     vec![
         Row::new(ADD, move || add.worktree_add(&one())).after(move || clear.worktree_remove()),
+        // The room stays taken until its next turn, so that the other row retires another one.
         Row::new("a room from the pool", move || take(&pooled.0, &pooled.1, &(pooled.2)()))
-            .after(move || {
-                // As a test run leaves it, for the next one.
-                super::stage::litter(dirtied.borrow().as_ref().unwrap().path());
-                freed.borrow_mut().take();
-            })
+            .before(move || drop(freed.borrow_mut().take()))
+            // As a test run leaves it.
+            .after(move || super::stage::litter(dirtied.borrow().as_ref().unwrap().path()))
             .against(&[ADD], How::Faster, ">= 2.5x less at 3k, >= 5x at 10k"),
         Row::new(REMOVE, move || remove.worktree_remove()).before(move || fill.worktree_add(&other())),
         Row::new("a room retired", move || {
             retired.1.borrow_mut().take().unwrap().retire(&retired.0).unwrap();
         })
-        .before(move || take(&taken.0, &taken.1, &(taken.2)()))
+        .before(move || take(&taken.0, &taken.1, &taken.2))
         .after(move || room::sweep(&swept).unwrap())
         .against(&[REMOVE], How::Faster, ">= 20x less"),
     ]
