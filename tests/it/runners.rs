@@ -405,6 +405,13 @@ fn a_run_that_hangs_is_held_with_what_was_measured() {
 }
 
 #[test]
+fn a_limit_on_silence_of_zero_is_none() {
+    let mut settings = declared("sh run.sh");
+    settings.limits.tests_idle_seconds = 0;
+    shell(settings, REPORT, &format!("{REPORT}\n")).expect(State::Pass, "");
+}
+
+#[test]
 fn a_run_that_changes_what_it_tests_is_held() {
     let meddling = format!("{REPORT}echo '# changed' >> run.sh\n");
     shell(declared("sh run.sh"), REPORT, &meddling).expect(State::Unknown, "changed tracked files");
