@@ -24,6 +24,8 @@ pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
+pub(in crate::floor) use runner::listing_script;
+pub use runner::{KnownRunner, RUNNERS};
 
 use super::reports::{Format, Reading};
 use super::{Inspection, tests_kept};
@@ -58,7 +60,7 @@ pub enum Runner {
     Jest,
     /// vitest: its JSON report.
     Vitest,
-    /// mocha: its XUnit report.
+    /// mocha: its `XUnit` report.
     Mocha,
     /// Maven: Surefire's and Failsafe's folders.
     Maven,

@@ -265,6 +265,7 @@ pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
         Purpose::Criterion => "criterion",
         Purpose::Canary => "canary",
         Purpose::Drive => "drive",
+        Purpose::Listing => "listing",
     };
     let side = match side {
         Side::Claim => "claim",

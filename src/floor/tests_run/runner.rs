@@ -2,9 +2,12 @@
 
 mod options;
 mod scripts;
+mod table;
 
+pub(in crate::floor) use options::listing_script;
 pub(super) use options::{instrument, prepare, reporter_files};
 pub(super) use scripts::{bodies, look_through};
+pub use table::{KnownRunner, RUNNERS};
 
 use super::mask::{Piece, base_name, pieces, segments};
 use super::{ReportWay, Runner, Through};

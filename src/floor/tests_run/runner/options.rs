@@ -91,6 +91,35 @@ pub(in crate::floor::tests_run) fn instrument(command: &TestCommand, report: &Pa
     line
 }
 
+/// The command line that lists the tests instead of running them; none for a runner that cannot, or behind a script.
+pub(in crate::floor) fn listing_script(command: &TestCommand) -> Option<String> {
+    let text = &command.command;
+    let pieces = pieces(text);
+    let all = segments(&pieces);
+    let place =
+        all.iter().position(|segment| runner_of(segment).is_some_and(|found| found.runner == command.runner))?;
+    let (segment, end) = (all[place], all[place].last()?.span.end);
+    let found = runner_of(segment).filter(|_| command.through == Through::Directly)?;
+    let mut line = text[..end].to_owned();
+    let at = segment[found.at].span.end;
+    match command.runner {
+        Runner::CargoTest if segment.iter().any(|piece| piece.text == "--") => line.push_str(" --list"),
+        Runner::CargoTest => line.push_str(" -- --list"),
+        Runner::Pytest => line.insert_str(at, " --collect-only -q -p no:cacheprovider"),
+        Runner::GoTest => line.insert_str(at, " -list ."),
+        Runner::Jest => line.insert_str(at, " --listTests"),
+        Runner::Vitest if segment[found.at].text == "run" => {
+            line.replace_range(segment[found.at].span.clone(), "list --filesOnly");
+        }
+        Runner::Vitest => line.insert_str(at, " list --filesOnly"),
+        _ => return None,
+    }
+    if command.runner == Runner::CargoTest {
+        line.insert_str(0, "exec 2>&1\n");
+    }
+    Some(line)
+}
+
 /// True where options are given even if the settings name a report of their own.
 fn is_harmless(runner: Runner) -> bool {
     matches!(runner, Runner::CargoTest | Runner::Pytest | Runner::NodeTest)
@@ -198,6 +227,24 @@ mod tests {
         assert_eq!(line("npm test -- --ci | cat", 1), format!("npm test -- --ci {options} | cat"));
         assert_eq!(line("npm test", 2), format!("npm test -- -- {options}"));
         assert_eq!(line("yarn test", 0), format!("yarn test {options}"));
+    }
+
+    #[test]
+    fn the_same_command_lists_its_tests() {
+        for (text, expected) in [
+            ("cargo test -p a -- --skip x | tee l", Some("exec 2>&1\ncargo test -p a -- --skip x --list")),
+            ("cd a && cargo test", Some("exec 2>&1\ncd a && cargo test -- --list")),
+            ("python3 -m pytest -q", Some("python3 -m pytest --collect-only -q -p no:cacheprovider -q")),
+            ("go test ./...", Some("go test -list . ./...")),
+            ("npx jest a", Some("npx jest --listTests a")),
+            ("npx vitest run a", Some("npx vitest list --filesOnly a")),
+            ("vitest", Some("vitest list --filesOnly")),
+            ("mocha", None),
+            ("make test", None),
+        ] {
+            assert_eq!(listing_script(&command(text, Through::Directly)).as_deref(), expected, "{text}");
+        }
+        assert_eq!(listing_script(&command("npm test", Through::Script { dashes: 1 })), None);
     }
 
     #[test]

@@ -7,6 +7,22 @@ use crate::floor::tests_run::mask::{Piece, pieces, segments};
 /// Scripts that call scripts deeper than this are not followed.
 const DEEPEST: usize = 5;
 
+/// Options that make a package manager run the script of another folder, or of several.
+const ELSEWHERE: &[&str] = &[
+    "-w",
+    "--workspace",
+    "--workspaces",
+    "-ws",
+    "--prefix",
+    "-C",
+    "--dir",
+    "--filter",
+    "-F",
+    "-r",
+    "--recursive",
+    "--cwd",
+];
+
 /// The scripts of a package.json.
 pub(in crate::floor::tests_run) type Scripts<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
@@ -39,20 +55,6 @@ fn call(manager: &str, words: &[&str]) -> Option<Call> {
         ["test", ..] => "test",
         _ => return None,
     };
-    const ELSEWHERE: &[&str] = &[
-        "-w",
-        "--workspace",
-        "--workspaces",
-        "-ws",
-        "--prefix",
-        "-C",
-        "--dir",
-        "--filter",
-        "-F",
-        "-r",
-        "--recursive",
-        "--cwd",
-    ];
     let leads_away =
         |word: &&str| ELSEWHERE.iter().any(|option| *word == *option || word.starts_with(&format!("{option}=")));
     let is_here = !own.clone().any(leads_away);
