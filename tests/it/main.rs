@@ -12,6 +12,7 @@
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod bad_input;
+mod bad_runner;
 mod bites;
 mod board;
 mod cases;

@@ -324,3 +324,109 @@ fn join(folder: &str, name: &str) -> String {
 pub(super) fn has_ending(name: &str, ending: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, found)| found == ending)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::floor::tests_run::{ReportWay, Through};
+    use std::collections::BTreeMap;
+
+    fn said(runner: Runner, command: &str, path: &str, files: &[(&str, &str)]) -> Option<(String, bool)> {
+        let texts: BTreeMap<RepoPath, Vec<u8>> =
+            files.iter().map(|(path, text)| (RepoPath::from(*path), text.as_bytes().to_vec())).collect();
+        let command = TestCommand {
+            command: command.to_owned(),
+            root: RepoPath::from(""),
+            source: String::new(),
+            runner,
+            report: ReportWay::None("x"),
+            through: Through::Directly,
+        };
+        let leaves = Leaves { files: &texts.keys().cloned().collect(), read: &|path| texts.get(path).cloned() };
+        left_out(&command, &RepoPath::from(path), &leaves).map(|reason| (reason.words, reason.is_platform))
+    }
+
+    #[test]
+    fn each_runners_rule_leaves_out_what_the_runner_leaves_out() {
+        let toml = |text: &'static str| [("pyproject.toml", text)];
+        let paths = "[tool.pytest.ini_options]\ntestpaths = [\n  \"tests\",\n  \"more\",\n]\n";
+        for (runner, command, path, files, word) in [
+            (Runner::Pytest, "pytest", "tests/test_a.py", &toml(paths)[..], None),
+            (Runner::Pytest, "pytest", "more/x/a_test.py", &toml(paths)[..], None),
+            (Runner::Pytest, "pytest", "other/test_a.py", &toml(paths)[..], Some("`testpaths` are tests, more")),
+            (Runner::Pytest, "pytest other", "other/test_a.py", &toml(paths)[..], None),
+            (Runner::Pytest, "pytest", "tests/check_a.py", &toml(paths)[..], Some("pytest collects")),
+            (Runner::Pytest, "pytest", "tests/.x/test_a.py", &[][..], Some("the folder .x")),
+            (
+                Runner::Pytest,
+                "pytest",
+                "check_a.py",
+                &[("pytest.ini", "[pytest]\npython_files = check_*.py\n")][..],
+                None,
+            ),
+            (Runner::NodeTest, "node --test", "test/deep/a.mjs", &[][..], None),
+            (Runner::NodeTest, "node --test", "lib/test-a.js", &[][..], None),
+            (Runner::NodeTest, "node --test", "lib/a.spec.js", &[][..], Some("node collects")),
+            (Runner::NodeTest, "node --test 'lib/*.js'", "other/a.test.js", &[][..], None),
+            (Runner::NodeTest, "node --test lib && x", "other/a.test.js", &[][..], Some("the command names lib")),
+            (Runner::GoTest, "go test ./...", "a/b_test.go", &[("a/b_test.go", "package a\n")][..], None),
+            (Runner::GoTest, "go test ./...", "testdata/b_test.go", &[][..], Some("the folder testdata")),
+            (
+                Runner::GoTest,
+                "go test ./...",
+                "b_test.go",
+                &[("b_test.go", "//go:build slow\n\npackage a\n")][..],
+                Some("//go:build slow"),
+            ),
+            (Runner::Maven, "mvn test", "src/test/java/x/ATest.java", &[][..], None),
+            (Runner::Maven, "mvn test", "src/test/java/x/Checks.java", &[][..], Some("Surefire collects")),
+            (Runner::Jest, "jest", "src/__tests__/a.js", &[][..], None),
+            (Runner::Jest, "jest", "spec/a.js", &[][..], Some("its name is none")),
+            (Runner::Vitest, "vitest", "src/__tests__/a.js", &[][..], Some("its name is none")),
+            (
+                Runner::Jest,
+                "jest",
+                "spec/a.js",
+                &[("jest.config.js", "module.exports = {testMatch: ['**/spec/**']}")][..],
+                None,
+            ),
+            (Runner::Other, "make test", "whatever.py", &[][..], None),
+        ] {
+            let found = said(runner, command, path, files).map(|(words, _)| words);
+            match word {
+                Some(word) => assert!(found.as_ref().is_some_and(|found| found.contains(word)), "{path}: {found:?}"),
+                None => assert_eq!(found, None, "{command} {path}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_rust_file_is_left_out_by_the_manifest_a_missing_module_or_a_gate() {
+        let cargo = |files: &[(&str, &str)], path: &str| {
+            let manifest = [("Cargo.toml", "[package]\nname = \"x\"\n")];
+            said(Runner::CargoTest, "cargo test", path, &[&manifest[..], files].concat())
+        };
+        assert_eq!(cargo(&[("src/lib.rs", "mod a;"), ("src/a.rs", "")], "src/a.rs"), None);
+        assert_eq!(cargo(&[("src/lib.rs", "pub(crate) mod a;"), ("src/a/mod.rs", "")], "src/a/mod.rs"), None);
+        let missing = cargo(&[("src/lib.rs", "// mod a;\nmod ab;"), ("src/a.rs", "")], "src/a.rs").unwrap();
+        assert!(missing.0.contains("declares `mod a;`"), "{missing:?}");
+        let gated = cargo(&[("src/lib.rs", "#[cfg(windows)]\nmod a;"), ("src/a.rs", "")], "src/a.rs").unwrap();
+        assert!(gated.1 && gated.0.contains("cfg(windows)"), "{gated:?}");
+        let own = cargo(&[("tests/a.rs", "#![cfg(feature = \"slow\")]\n")], "tests/a.rs").unwrap();
+        assert!(!own.1 && own.0.contains("slow"), "{own:?}");
+        let sealed = [("Cargo.toml", "[package]\nautotests = false\n"), ("tests/a.rs", "")];
+        assert!(said(Runner::Nextest, "cargo nextest run", "tests/a.rs", &sealed).is_some());
+        let named = [("Cargo.toml", "autotests = false\n[[test]]\npath = \"tests/a.rs\"\n"), ("tests/a.rs", "")];
+        assert_eq!(said(Runner::CargoTest, "cargo test", "tests/a.rs", &named), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_path_and_text_can_be_asked_about(path in "[a-z_./]{1,30}", text in "(?s)[#\\[\\]!a-z(){}=;\" \n]{0,120}") {
+            for runner in [Runner::CargoTest, Runner::Pytest, Runner::NodeTest, Runner::GoTest, Runner::Maven, Runner::Jest] {
+                let files = [("Cargo.toml", text.as_str()), ("src/lib.rs", &text), ("pytest.ini", &text), (&path, &text)];
+                said(runner, &text, &path, &files);
+            }
+        }
+    }
+}

@@ -72,15 +72,16 @@ pub(super) fn reading(command: &TestCommand, ended: &Ended, report: &Path, room:
             (format, inside(room, path).map_err(Lacking::Unreadable).and_then(|place| one(&place, path.clone())))
         }
     };
+    // What the settings promise may have moved with them: only our own place is surely the right one.
+    let is_ours = !matches!(command.report, ReportWay::Declared(..));
     let files = match found {
         Ok(files) => files,
         Err(Lacking::Unwritten(why)) => {
-            return (Reading { trouble: vec![why], unwritten: true, ..Reading::default() }, Vec::new());
+            return (Reading { trouble: vec![why], unwritten: is_ours, ..Reading::default() }, Vec::new());
         }
         Err(Lacking::Unreadable(why)) => return (Reading { trouble: vec![why], ..Reading::default() }, Vec::new()),
     };
-    let is_switched_on = !matches!(command.report, ReportWay::Declared(..));
-    if is_switched_on && files.iter().all(|(_, bytes)| bytes.is_empty()) {
+    if is_ours && files.iter().all(|(_, bytes)| bytes.is_empty()) {
         let trouble = vec!["it left its report empty".to_owned()];
         return (Reading { trouble, unwritten: true, ..Reading::default() }, Vec::new());
     }
@@ -201,4 +202,55 @@ fn inside(room: &Path, path: &RepoPath) -> Result<PathBuf, String> {
 
 fn shown(path: &Path) -> String {
     escape(path.as_os_str().as_encoded_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_report_folders_of_all_modules_are_found_and_no_link_is_followed() {
+        let room = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("TEST-x.xml"), "").unwrap();
+        for path in [
+            "target/surefire-reports/TEST-a.xml",
+            "core/target/surefire-reports/TEST-b.xml",
+            "core/target/failsafe-reports/TEST-c.xml",
+            "core/target/failsafe-reports/failsafe-summary.xml",
+            "core/target/surefire-reports/TEST-b.txt",
+            "core/target/classes/a.xml",
+            "app/build/test-results/test/TEST-d.xml",
+            "app/build/test-results/integrationTest/TEST-e.xml",
+            "app/build/test-results/test/binary/x.bin",
+            "node_modules/x/target/surefire-reports/TEST-f.xml",
+        ] {
+            let path = room.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir_all(room.path().join("web/target")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), room.path().join("web/target/surefire-reports")).unwrap();
+        let found = |runner| -> Vec<String> {
+            built(runner, room.path()).unwrap().into_iter().map(|(name, _)| name.to_string()).collect()
+        };
+        let maven = [
+            "core/target/failsafe-reports/TEST-c.xml",
+            "core/target/surefire-reports/TEST-b.xml",
+            "target/surefire-reports/TEST-a.xml",
+        ];
+        assert_eq!(found(Runner::Maven), maven);
+        let gradle = ["app/build/test-results/integrationTest/TEST-e.xml", "app/build/test-results/test/TEST-d.xml"];
+        assert_eq!(found(Runner::Gradle), gradle);
+    }
+
+    #[test]
+    fn nodes_list_of_files_is_read_below_the_folder_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("r.files");
+        fs::write(&list, "\"/room/web/a.test.js\"\n\"/etc/passwd\"\nnoise\n\"/room/web/a.test.js\"\n").unwrap();
+        assert_eq!(node_files(&list, Path::new("/room/web")), [RepoPath::from("a.test.js")]);
+        assert!(node_files(&folder.path().join("none"), Path::new("/room")).is_empty());
+    }
 }

@@ -15,12 +15,7 @@ pub struct KnownRunner {
 
 /// All runners whose report is switched on.
 pub const RUNNERS: &[KnownRunner] = &[
-    KnownRunner {
-        command: "cargo test",
-        report: "libtest's output",
-        added: "--no-fail-fast",
-        listing: "-- --list",
-    },
+    KnownRunner { command: "cargo test", report: "libtest's output", added: "--no-fail-fast", listing: "-- --list" },
     KnownRunner {
         command: "cargo nextest run",
         report: "JUnit, by a profile of ours below the project's own settings",
@@ -63,12 +58,7 @@ pub const RUNNERS: &[KnownRunner] = &[
         added: "--reporter=xunit --reporter-option=output=…",
         listing: "",
     },
-    KnownRunner {
-        command: "vendor/bin/phpunit",
-        report: "JUnit",
-        added: "--log-junit …",
-        listing: "",
-    },
+    KnownRunner { command: "vendor/bin/phpunit", report: "JUnit", added: "--log-junit …", listing: "" },
     KnownRunner {
         command: "dotnet test",
         report: "trx, one file a project",
