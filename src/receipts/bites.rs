@@ -133,6 +133,11 @@ impl BitesRecord {
         cited().any(|cited| cited.weak) && !cited().any(proves)
     }
 
+    /// The class of a test that the criterion names; none if it is not new or changed.
+    pub fn class_of(&self, criterion: u32, name: &str) -> Option<BiteClass> {
+        self.cited.iter().find(|cited| cited.criterion == criterion && cited.name == name)?.class
+    }
+
     /// True if the criterion names this test and it passes without the claim's production change as well.
     pub fn only_guards(&self, criterion: u32, name: &str) -> bool {
         let mut cited = self.cited.iter().filter(|cited| cited.criterion == criterion && cited.name == name);

@@ -156,7 +156,7 @@ fn node_tests_bite_guard_and_fail_to_load() {
         return;
     }
     let base: Files<'_> = &[NODE, ("cart.mjs", "export const total = (list) => list.length;\n")];
-    let criteria = &["totals add up — test: `sums prices`", "empty is zero — test: `is zero when empty`"];
+    let criteria = &["totals add up — test: `sums prices`", "empty is still zero — test: `is zero when empty`"];
     let trial = trial("bug", criteria, "node --test", "", base);
     work(
         &trial,
