@@ -9,9 +9,11 @@ pub mod case;
 mod compared;
 pub mod ledger;
 pub mod redact;
+mod test_name;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+pub use test_name::Named;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// Run the tests.
     pub(crate) tests: bool,
+    /// Tell what changed tests show, and judge nothing.
+    pub(crate) bites: bool,
     /// This task alone.
     pub(crate) only: Option<String>,
     /// Print each finding.

@@ -23,6 +23,7 @@ use super::Inspection;
 use super::ReportState;
 use super::test_files::TestFiles;
 use super::tests_run::{Facts, Plan, Remembered, Reuse, Side, TestCommand, TestsOutcome};
+use crate::config::Settings;
 use crate::host::git::GitError;
 use crate::receipts::{
     Bite, BiteClass, BitesRecord, CheckReport, Finding, MutationRecord, Purpose, Remedy, State, TestsRecord,
@@ -36,6 +37,9 @@ pub(in crate::floor) use targets::{is_named, is_of, stands_in};
 
 /// The check's public id.
 pub const ID: &str = "tests-bite";
+
+/// What a run on a hybrid may take beyond three times the claim's, in seconds.
+const SPARE_SECONDS: u64 = 60;
 
 const EXPECTED: &str = "a new or changed test fails on the base's production code";
 
@@ -102,6 +106,8 @@ fn look(
         return Ok((not_found(&claimed, &records, promise(inspection)), None));
     }
     let remembered = Remembered::open(inspection, reuse);
+    let settings = in_proportion(inspection.settings, commands, tests);
+    let inspection = &Inspection { settings: &settings, ..*inspection };
     let work = Work { inspection, commands, changed: &changed, logs, remembered: &remembered };
     let (mut bites, hybrids) = rounds::run(&work, &targets, runs).map_err(git)?;
     let mutation = weak::try_mutants(&work, tests, &targets, &mut bites, runs).map_err(git)?;
@@ -120,6 +126,16 @@ fn look(
     findings.extend(needed::undo_hunks(&work, tests, runs).map_err(git)?);
     let report = CheckReport::of(ID, findings).noting(report.note);
     Ok((report, Some(record)))
+}
+
+/// The settings, with a time for one run that the claim's own runs are the measure of: tests on code that is not theirs
+/// may wait for ever.
+fn in_proportion(settings: &Settings, commands: &[TestCommand], tests: &TestsOutcome) -> Settings {
+    let took = commands.iter().filter_map(|command| facts_of(tests, command)).map(|facts| facts.command.took_ms);
+    let mut settings = settings.clone();
+    let limit = &mut settings.limits.tests_seconds;
+    *limit = (*limit).min(took.sum::<u64>() / 1000 * 3 + SPARE_SECONDS);
+    settings
 }
 
 /// What the claim's run of this command reported.

@@ -26,6 +26,7 @@ pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
 pub(in crate::floor) use runner::listing_script;
 pub use runner::{KnownRunner, RUNNERS};
+pub(in crate::floor) use toolchain::identity;
 
 use super::reports::{Format, Reading};
 use super::{Inspection, tests_kept};
@@ -349,6 +350,10 @@ fn run_one(
     if site.side().is_apart() && command.runner == Runner::Pytest {
         // One file that cannot be loaded must not keep the others from being run.
         script.insert_str(0, "export PYTEST_ADDOPTS=\"--continue-on-collection-errors $PYTEST_ADDOPTS\"\n");
+    }
+    if site.side().is_apart() && command.runner == Runner::NodeTest {
+        // Half the run's time is more than a file needs that ends at all.
+        script = runner::give_up_after(&script, site.settings().limits.tests_seconds.saturating_mul(500));
     }
     let (mut facts, ended) = site.run(&Job {
         purpose,

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum BiteClass {
     /// It fails there by its own expectation, twice.
     Bites,
-    /// It fails there, twice, only because names that the claim brings are absent.
+    /// It fails there, twice, only because names that the claim brings are absent, or because an assertion that its file
+    /// makes while it is loaded does not hold.
     ByBuild,
     /// It passes on both sides.
     Guards,

@@ -63,6 +63,7 @@ struct Witness<'a> {
     consulted: &'a ConsultedRecord,
     commands: Vec<(u32, &'a CommandRecord)>,
     tests: Vec<&'a TestsRecord>,
+    base_tests: Vec<&'a TestsRecord>,
     proofs: Vec<&'a ProofRecord>,
     bites: Option<&'a BitesRecord>,
     file_exists: &'a dyn Fn(&RepoPath) -> Option<bool>,
@@ -87,6 +88,7 @@ impl<'a> Witness<'a> {
         let missing = |what| Objection::new("receipts-missing", format!("the ledger records no {what}"));
         let claim: &Claim = claim.ok_or_else(|| missing("claim"))?;
         commands.retain(|(_, command)| command.tree == claim.tree);
+        let base_tests = tests.iter().copied().filter(|tests| tests.tree == claim.base_tree).collect();
         tests.retain(|tests| tests.tree == claim.tree);
         Ok(Self {
             claim,
@@ -94,6 +96,7 @@ impl<'a> Witness<'a> {
             consulted: consulted.ok_or_else(|| missing("consultation"))?,
             commands,
             tests,
+            base_tests,
             proofs,
             bites: bites.filter(|bites: &&BitesRecord| bites.tree == claim.tree),
             file_exists,
@@ -281,7 +284,7 @@ impl<'a> Witness<'a> {
 
     /// A judged criterion of new behaviour needs one citation that tells the change from no change: a test that bites, a
     /// file that the claim changed, a command. A criterion that says that something stays as it is does not, nor does one
-    /// whose proof the task's author named; where no new test was tried, an executed test counts.
+    /// whose proof the task's author named; where no new test was tried, a test counts unless it passed on the base.
     fn nothing_shown(&self, evidence: &[Evidence]) -> Vec<Objection> {
         if !is_promised(self.task) || self.claim.changed.is_empty() {
             return Vec::new();
@@ -311,22 +314,32 @@ impl<'a> Witness<'a> {
         match citation {
             Citation::Run(_) => true,
             Citation::File(text) => self.claim.changed.iter().any(|change| change.path.to_string() == *text),
-            Citation::Test(name) => self.bites.filter(|bites| !bites.tests.is_empty()).is_none_or(|bites| {
-                let means = |bite: &&Bite| look_up(name, std::iter::once(&bite.test)) != Match::None;
-                let mut mine = bites.tests.iter().filter(means).peekable();
-                // A name that fits none of them may mean a group of tests: then it has a proof that was false before.
-                let flipped = |record: &&ProofRecord| {
-                    matches!(&record.proof, Proof::Test { name: own } if own == name)
-                        && record.on_base == Some(false)
-                        && record.on_claim == Some(true)
-                };
-                if mine.peek().is_none() {
-                    self.proofs.iter().any(|r| flipped(&r))
-                } else {
-                    mine.any(|b| b.class.is_proof())
-                }
-            }),
+            Citation::Test(name) => match self.bites.filter(|bites| !bites.tests.is_empty()) {
+                Some(bites) => self.test_shows_change(name, bites),
+                None => !self.passed_before(name),
+            },
         }
+    }
+
+    fn test_shows_change(&self, name: &str, bites: &BitesRecord) -> bool {
+        let means = |bite: &&Bite| look_up(name, std::iter::once(&bite.test)) != Match::None;
+        let mut mine = bites.tests.iter().filter(means).peekable();
+        // A name that fits none of them may mean a group of tests: then it has a proof that was false before.
+        let flipped = |record: &&ProofRecord| {
+            matches!(&record.proof, Proof::Test { name: own } if own == name)
+                && record.on_base == Some(false)
+                && record.on_claim == Some(true)
+        };
+        if mine.peek().is_none() {
+            self.proofs.iter().any(|record| flipped(record))
+        } else {
+            mine.any(|bite| bite.class.is_proof())
+        }
+    }
+
+    /// True if a test of this name passed on the base: then it tells nothing about the change.
+    fn passed_before(&self, name: &str) -> bool {
+        self.base_tests.iter().any(|tests| look_up(name, tests.cases.iter()) == Match::One(CaseResult::Passed))
     }
 
     /// New behaviour is shown by a test that fails without it (DESIGN §7). Honest work also adds tests that pass on both

@@ -46,6 +46,7 @@ mod support;
 mod switched_on;
 mod task_files;
 mod transcripts;
+mod trees;
 mod verdicts;
 mod verify;
 mod worktree;

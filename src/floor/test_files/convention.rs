@@ -51,6 +51,26 @@ pub(super) fn habit(path: &RepoPath) -> Habit {
     }
 }
 
+/// Fixtures and helpers: whatever a folder of tests holds.
+pub(in crate::floor) fn is_among_tests(path: &RepoPath) -> bool {
+    const FOLDERS: &[&[u8]] = &[
+        b"test",
+        b"tests",
+        b"__tests__",
+        b"spec",
+        b"specs",
+        b"testdata",
+        b"test-data",
+        b"test_data",
+        b"fixtures",
+        b"__fixtures__",
+        b"__mocks__",
+    ];
+    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
+    folders.pop();
+    folders.iter().any(|folder| FOLDERS.contains(folder))
+}
+
 fn is_snapshot(folders: &[&str], name: &str) -> bool {
     const FOLDERS: &[&str] =
         &["__snapshots__", "__image_snapshots__", "snapshots", "golden", "goldens", "goldenfiles", "cassettes"];

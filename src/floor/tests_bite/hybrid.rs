@@ -7,7 +7,7 @@
 use super::cause::Brought;
 use crate::floor::Inspection;
 use crate::floor::reading;
-use crate::floor::test_files::{FileRole, TestFiles, classify, splice};
+use crate::floor::test_files::{FileRole, TestFiles, classify, is_among_tests, splice};
 use crate::host::git::{Change, EntryKind, GitError};
 use crate::host::ids::{BlobId, CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -86,26 +86,6 @@ fn part_of(path: &RepoPath, content: &[u8], roles: &TestFiles) -> Part {
         FileRole::Production | FileRole::Other if is_among_tests(path) => Part::Test,
         FileRole::Production | FileRole::Other => Part::Production,
     }
-}
-
-/// Fixtures and helpers: whatever a folder of tests holds.
-fn is_among_tests(path: &RepoPath) -> bool {
-    const FOLDERS: &[&[u8]] = &[
-        b"test",
-        b"tests",
-        b"__tests__",
-        b"spec",
-        b"specs",
-        b"testdata",
-        b"test-data",
-        b"test_data",
-        b"fixtures",
-        b"__fixtures__",
-        b"__mocks__",
-    ];
-    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
-    folders.pop();
-    folders.iter().any(|folder| FOLDERS.contains(folder))
 }
 
 /// What production code the claim brings, for telling an absent name from a broken test.

@@ -5,7 +5,7 @@ mod scripts;
 mod table;
 
 pub(in crate::floor) use options::listing_script;
-pub(super) use options::{instrument, prepare, reporter_files};
+pub(super) use options::{give_up_after, instrument, prepare, reporter_files};
 pub(super) use scripts::{bodies, look_through};
 pub use table::{KnownRunner, RUNNERS};
 

@@ -1,7 +1,7 @@
 //! The options that switch a runner's report on.
 
 use super::{Found, quote, runner_of, scripts};
-use crate::floor::tests_run::mask::{Piece, pieces, segments};
+use crate::floor::tests_run::mask::{Piece, base_name, pieces, segments};
 use crate::floor::tests_run::{ReportWay, Runner, TestCommand, Through};
 use std::path::{Path, PathBuf};
 
@@ -89,6 +89,27 @@ pub(in crate::floor::tests_run) fn instrument(command: &TestCommand, report: &Pa
         line.insert_str(0, "exec 2>&1\n");
     }
     line
+}
+
+/// The command line whose `node --test` gives up a file that does not come to its end: with a test of another time, a
+/// server that nobody closes may keep it from ever ending. The runner then still reports what the file's tests did, which
+/// ending the whole run would not. A node that does not know the option goes without it.
+pub(in crate::floor::tests_run) fn give_up_after(line: &str, milliseconds: u64) -> String {
+    let pieces = pieces(line);
+    let mut bounded = line.to_owned();
+    for segment in segments(&pieces).into_iter().rev() {
+        let Some(Found { at, .. }) = runner_of(segment).filter(|found| found.runner == Runner::NodeTest) else {
+            continue;
+        };
+        let Some(node) = segment.iter().find(|piece| base_name(&piece.text) == "node") else { continue };
+        if segment.iter().any(|piece| piece.text.starts_with("--test-timeout")) {
+            continue;
+        }
+        let (node, option) = (quote(&node.text), format!("--test-timeout={milliseconds}"));
+        let ask = format!(" $({node} {option} --version >/dev/null 2>&1 && echo {option})");
+        bounded.insert_str(segment[at].span.end, &ask);
+    }
+    bounded
 }
 
 /// The command line that lists the tests instead of running them; none for a runner that cannot, or behind a script.
@@ -194,6 +215,14 @@ mod tests {
              --test-reporter-destination='/tmp/it'\\''s/r.xml' --test-reporter='/tmp/it'\\''s/r.mjs' \
              --test-reporter-destination='/tmp/it'\\''s/r.files' x.mjs | cat"
         );
+        assert_eq!(
+            give_up_after("cd a && node --test x.mjs", 30_000),
+            "cd a && node --test $('node' --test-timeout=30000 --version >/dev/null 2>&1 && echo \
+             --test-timeout=30000) x.mjs"
+        );
+        for own in ["node --test --test-timeout=5 x.mjs", "pytest --test-timeout", "cargo test"] {
+            assert_eq!(give_up_after(own, 30_000), own);
+        }
         assert!(line("pytest -k 'a b'", "/r").ends_with("no:cacheprovider -k 'a b'"));
         for (text, expected) in [
             ("cargo test -- --skip x", "exec 2>&1\ncargo test --no-fail-fast -- --skip x"),
