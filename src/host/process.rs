@@ -6,8 +6,11 @@
 
 pub mod drive;
 mod helper;
+mod lines;
 mod log;
 mod run;
+
+pub use lines::{LONGEST_LINE, Line};
 
 use super::{Host, sandbox};
 use schemars::JsonSchema;
@@ -131,6 +134,8 @@ pub struct Ended {
     pub strays: u32,
     /// The box it ran in.
     pub level: sandbox::Level,
+    /// With a listed network: what it asked for there, refused places first.
+    pub contacts: Vec<sandbox::Contact>,
 }
 
 /// A child's output on disk: both streams as they arrived.
@@ -245,6 +250,15 @@ pub fn run_to_end(host: &Host, launch: &Launch) -> Ended {
 /// As [`run_to_end`], showing each piece of output to `seen` as it arrives.
 pub fn run_watched(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
     run::run(host, launch, seen)
+}
+
+/// As [`run_to_end`], showing each line of output to `seen` once it is complete, while the program still runs. An
+/// unfinished last line is shown after its end.
+pub fn run_lines(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, Line<'_>)) -> Ended {
+    let mut lines = lines::Splitter::default();
+    let ended = run::run(host, launch, &mut |stream, bytes| lines.take(stream, bytes, seen));
+    lines.finish(seen);
+    ended
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! What the kernel really enforced comes back as a [`Level`] and belongs into the receipt: a box that could not be
 //! closed is never passed over in silence.
 
+mod endpoint;
+pub(in crate::host) mod gateway;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -15,10 +17,13 @@ mod supervisor;
 pub(in crate::host) mod tree;
 pub(in crate::host) mod wire;
 
+pub use endpoint::{Endpoint, NoEndpoint};
+pub use gateway::Contact;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The first argument that turns our binary into the box helper.
 pub const BOX_ARGUMENT: &str = "__box";
@@ -30,6 +35,8 @@ pub struct Profile {
     pub write: Vec<PathBuf>,
     /// What the child may reach.
     pub network: Network,
+    /// With [`Network::Listed`]: the places it may reach.
+    pub hosts: Vec<Endpoint>,
     /// Whom the box is for.
     pub role: Role,
     /// False: run without a box. The level says so.
@@ -48,6 +55,8 @@ pub enum Network {
     Off,
     /// A network of its own that holds nothing but 127.0.0.1 and `::1`.
     Loopback,
+    /// As `loopback`, and through our proxy the places that are listed. They are resolved and reached from outside.
+    Listed,
     /// Everything the machine can reach.
     Open,
 }
@@ -62,8 +71,8 @@ pub enum Role {
     Verifier,
     /// The git that freezes a claim, together with the filters a worker may have planted.
     Snapshot,
-    /// A worker's agent program.
-    Agent,
+    /// The agent program that does the work.
+    Worker,
 }
 
 /// What was really enforced around a child.
@@ -90,6 +99,7 @@ impl Profile {
         Self {
             write,
             network: Network::Loopback,
+            hosts: Vec::new(),
             role: Role::Checks,
             confined: true,
             read_only_metadata: false,
@@ -107,15 +117,24 @@ impl Profile {
         Self { network: Network::Off, role: Role::Snapshot, read_only_metadata: true, ..Self::checks(write) }
     }
 
-    /// A box for an agent program: the network is open, since its model is out there.
-    pub fn agent(write: Vec<PathBuf>) -> Self {
-        Self { network: Network::Open, role: Role::Agent, ..Self::checks(write) }
+    /// A box for the agent that does the work: it writes its worktree and its scratch. The repository's git directory,
+    /// with the worktree's own part, stays read-only, so it can neither stage nor commit (RULINGS 5). A place for its
+    /// report is added to `write` by the caller. It reaches nothing until [`Profile::reaching`] says what.
+    pub fn worker(worktree: &Path, scratch: &Path) -> Self {
+        Self { role: Role::Worker, ..Self::checks(vec![worktree.to_owned(), scratch.to_owned()]) }
+    }
+
+    /// The same with these places in the network: the model's endpoint and what the settings list. A listed port of
+    /// `127.0.0.1`, `::1` or `localhost` is found inside at the same address, also by clients that know no proxy.
+    #[must_use]
+    pub fn reaching(self, hosts: Vec<Endpoint>) -> Self {
+        Self { network: Network::Listed, hosts, ..self }
     }
 
     /// The same without a box: process limits only.
     #[must_use]
     pub fn unconfined(self) -> Self {
-        Self { confined: false, network: Network::Open, ..self }
+        Self { confined: false, network: Network::Open, hosts: Vec::new(), ..self }
     }
 }
 
@@ -153,6 +172,7 @@ impl fmt::Display for Network {
         f.write_str(match self {
             Self::Off => "off",
             Self::Loopback => "loopback",
+            Self::Listed => "listed hosts only",
             Self::Open => "open",
         })
     }

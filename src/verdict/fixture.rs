@@ -173,6 +173,7 @@ pub(crate) fn consulted(verifier: &str, code: Option<i32>) -> ConsultedRecord {
         trespasses: vec![],
         bystanders: vec![],
         level: None,
+        contacts: vec![],
     }
 }
 

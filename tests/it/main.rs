@@ -23,6 +23,7 @@ mod docs;
 mod drive;
 mod encoding;
 mod gate;
+mod gateway;
 mod house;
 mod injection;
 mod kept;

@@ -139,7 +139,7 @@ fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::Back
 fn families(network: Network) -> Option<&'static [i32]> {
     match network {
         Network::Off => Some(&[libc::AF_UNIX]),
-        Network::Loopback => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Network::Loopback | Network::Listed => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
         Network::Open => None,
     }
 }
