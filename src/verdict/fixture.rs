@@ -138,6 +138,8 @@ fn level() -> Level {
         no_new_privs: true,
         seccomp: true,
         network: Network::Loopback,
+        keys_hidden: true,
+        agents_hidden: true,
         why: vec![],
     }
 }

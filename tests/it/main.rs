@@ -28,6 +28,7 @@ mod house;
 mod injection;
 mod kept;
 mod line_endings;
+mod probes;
 mod process;
 mod prompt;
 mod real_board;

@@ -6,6 +6,7 @@ use super::{Ended, Ending, Launch, LogFile, Stream};
 use crate::host::Host;
 use crate::host::clock::Stopwatch;
 use crate::host::sandbox::gateway::{Gateway, Plan};
+use crate::host::sandbox::hidden::Hidden;
 use crate::host::sandbox::wire::{Answer, KILL, Order, TERM};
 use crate::host::sandbox::{Contact, Level, Network};
 use std::io::Read;
@@ -130,7 +131,9 @@ impl<'a> Run<'a> {
         self.clock = self.host.clock.stopwatch();
         let listed = self.launch.profile.confined && network == Network::Listed;
         let plan = listed.then(|| Plan::of(&self.launch.profile.hosts));
-        let order = Order::of(self.launch, network, plan.as_ref());
+        let confined = self.launch.profile.confined;
+        let hidden = if confined { Hidden::of(&self.host.env, &self.launch.cwd) } else { Hidden::default() };
+        let order = Order::of(self.launch, &hidden, network, plan.as_ref());
         let mut helper = match Helper::start(&self.host.helper, &order, &self.launch.stdin) {
             Ok(helper) => helper,
             Err(error) => {

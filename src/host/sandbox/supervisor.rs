@@ -82,13 +82,11 @@ fn close_inherited() {
 }
 
 fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBool) -> Answer {
-    #[cfg(target_os = "linux")]
-    if order.wants_own_network()
-        && let Err(why) = super::network::enter().and_then(|()| control.hand_over(&order.listen))
-    {
-        return Answer::NoNetwork { why };
-    }
-    let (child, level) = match start(order) {
+    let covered = match separate(order, control) {
+        Ok(covered) => covered,
+        Err(why) => return Answer::NoNetwork { why },
+    };
+    let (child, level) = match start(order, covered) {
         Ok(started) => started,
         Err(why) => return Answer::NotStarted { why },
     };
@@ -106,12 +104,45 @@ fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBo
     }
 }
 
+/// Enters the namespaces that the order needs; whether other programs' sockets are covered, or why not.
+///
+/// # Errors
+/// A network of its own is impossible.
+#[cfg(target_os = "linux")]
+fn separate(order: &Order, control: &mut Control) -> Result<Result<(), String>, String> {
+    let nothing = || Ok(Vec::new());
+    let places = if order.wants_cover() {
+        // Listed before we leave the network that the list is of.
+        super::cover::places(&order.hidden.sockets(), &order.profile().write)
+    } else {
+        nothing()
+    };
+    let to_cover = places.as_ref().is_ok_and(|places| !places.is_empty());
+    let network = order.wants_own_network();
+    let mounts = super::network::enter(network, to_cover)?;
+    if network {
+        control.hand_over(&order.listen)?;
+    }
+    Ok(match (places, mounts) {
+        (Ok(places), Ok(())) if !places.is_empty() => super::cover::cover(&places),
+        (Ok(_), mounts) => mounts,
+        (Err(why), _) => Err(why),
+    })
+}
+
+/// There are no namespaces here.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
+fn separate(_: &Order, _: &mut Control) -> Result<Result<(), String>, String> {
+    Ok(Ok(()))
+}
+
 /// Starts the child from inside the box.
-fn start(order: &Order) -> Result<(Child, Level), String> {
+fn start(order: &Order, covered: Result<(), String>) -> Result<(Child, Level), String> {
     let mut command = command(order)?;
-    let profile = order.profile();
+    let (profile, hidden) = (order.profile(), order.hidden.clone());
     let inside = move || -> Result<(Child, Level), String> {
-        let level = confine(&profile)?;
+        let level = confine(&profile, &hidden, covered)?;
         let child = command
             .spawn()
             .map_err(|error| format!("failed to start {}: {error}", Path::new(command.get_program()).display()))?;

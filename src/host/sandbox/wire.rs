@@ -5,6 +5,7 @@
 //! before it, if sockets were ordered, one that says where they listen ([`Answer::Listening`]), which carries them.
 
 use super::gateway::Plan;
+use super::hidden::Hidden;
 use super::{Level, Network, Profile, Role};
 use crate::host::process::Launch;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,7 @@ impl Bytes {
 /// What the helper is to run, and within which box.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "those of a profile, on their way")]
 pub(in crate::host) struct Order {
     pub(super) argv: Vec<Bytes>,
     pub(super) cwd: Bytes,
@@ -65,12 +67,14 @@ pub(in crate::host) struct Order {
     role: Role,
     confined: bool,
     read_only_metadata: bool,
+    unix_sockets: bool,
     shared_memory: bool,
+    pub(super) hidden: Hidden,
 }
 
 impl Order {
     /// The order for a launch, with this network instead of the profile's and, for a listed one, this plan.
-    pub(in crate::host) fn of(launch: &Launch, network: Network, plan: Option<&Plan>) -> Self {
+    pub(in crate::host) fn of(launch: &Launch, hidden: &Hidden, network: Network, plan: Option<&Plan>) -> Self {
         let profile = &launch.profile;
         Self {
             argv: launch.argv.iter().map(|arg| Bytes::from(arg.as_os_str())).collect(),
@@ -84,7 +88,9 @@ impl Order {
             role: profile.role,
             confined: profile.confined,
             read_only_metadata: profile.read_only_metadata,
+            unix_sockets: profile.unix_sockets,
             shared_memory: profile.shared_memory,
+            hidden: hidden.clone(),
         }
     }
 
@@ -96,8 +102,15 @@ impl Order {
             role: self.role,
             confined: self.confined,
             read_only_metadata: self.read_only_metadata,
+            unix_sockets: self.unix_sockets,
             shared_memory: self.shared_memory,
         }
+    }
+
+    /// True if other programs' sockets must be covered: it may make unix sockets itself.
+    #[cfg(target_os = "linux")]
+    pub(super) fn wants_cover(&self) -> bool {
+        self.confined && self.unix_sockets
     }
 
     #[cfg(target_os = "linux")]
