@@ -62,7 +62,7 @@ pub struct VerifierProgram {
     /// The places it needs, its model's for instance; others are refused and named in the receipt. As
     /// `sandbox.allow-hosts`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<Endpoint>,
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// How to run the tests.

@@ -8,10 +8,11 @@ mod bites;
 pub mod case;
 mod compared;
 pub mod ledger;
-pub mod redact;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+
+pub use crate::host::redact;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};

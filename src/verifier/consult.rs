@@ -87,7 +87,7 @@ pub fn consult(input: &ConsultInput<'_>) -> Result<Consulted, GitError> {
 
 /// What a program that names its hosts may reach: those, and what the settings add for everybody.
 fn hosts(input: &ConsultInput<'_>) -> Vec<Endpoint> {
-    let own = &input.program.hosts;
+    let own = &input.program.allow_hosts;
     if own.is_empty() { Vec::new() } else { own.iter().chain(input.allow_hosts).cloned().collect() }
 }
 

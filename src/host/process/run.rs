@@ -1,6 +1,7 @@
 //! The conductor's side of a run: reads the output, watches the limits, asks the helper to end the tree.
 
 use super::helper::{Helper, Ready};
+use super::last_words::LastWords;
 use super::log::{self, Log};
 use super::{Ended, Ending, Launch, LogFile, Stream};
 use crate::host::Host;
@@ -91,6 +92,7 @@ struct Run<'a> {
     stdout_total: u64,
     lines: [Lines; 2],
     last_output: Option<Duration>,
+    last_words: LastWords,
     /// Why we stopped the child, if we did, and when.
     stopped: Option<(Ending, Duration)>,
     told: Told,
@@ -118,6 +120,7 @@ impl<'a> Run<'a> {
             stdout_total: 0,
             lines: [Lines::default(), Lines::default()],
             last_output: None,
+            last_words: LastWords::default(),
             stopped: None,
             told: Told::Nothing,
             weaker: None,
@@ -231,6 +234,9 @@ impl<'a> Run<'a> {
             let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
             self.stdout.extend_from_slice(&bytes[..room]);
         }
+        if stream == Stream::Err {
+            self.last_words.take(bytes);
+        }
         self.lines[usize::from(stream == Stream::Err)].take(bytes);
         if let Err(error) = self.log.push(bytes) {
             let why = format!("failed to write the log {}: {error}", self.launch.log.display());
@@ -272,9 +278,9 @@ impl<'a> Run<'a> {
         } else if self.log.total() > limits.hard_output {
             Some(Ending::Flooded { bytes: self.log.total() })
         } else if now >= limits.wall {
-            Some(Ending::TimedOut { ran_for_ms, last_output_ago_ms, lines })
+            Some(Ending::TimedOut { ran_for_ms, last_output_ago_ms, lines, last_error: None })
         } else if limits.idle.is_some_and(|idle| silent_for >= idle) {
-            Some(Ending::Idle { ran_for_ms, last_output_ago_ms, lines })
+            Some(Ending::Idle { ran_for_ms, last_output_ago_ms, lines, last_error: None })
         } else {
             None
         }
@@ -303,6 +309,10 @@ impl<'a> Run<'a> {
         let lines = self.lines();
         let stopped = self.stopped.map(|(ending, _)| ending);
         let (mut ending, strays, mut level) = settle(answer, stopped);
+        // What it said when it was asked to end belongs to it.
+        if let Ending::TimedOut { last_error, .. } | Ending::Idle { last_error, .. } = &mut ending {
+            *last_error = self.last_words.line();
+        }
         level.why.extend(self.weaker);
         let log = self.log.finish().unwrap_or_else(|error| {
             ending = Ending::Lost { why: format!("failed to write the log {}: {error}", self.launch.log.display()) };
