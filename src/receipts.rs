@@ -277,6 +277,19 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// The same with every secret in its words masked: findings quote lines of the claim, and they are sealed.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        let mask = |text: &mut String| *text = redact::redact_text(text);
+        mask(&mut self.note);
+        for finding in &mut self.findings {
+            mask(&mut finding.place);
+            mask(&mut finding.expected);
+            mask(&mut finding.observed);
+        }
+        self
+    }
+
     /// A check that looked and found these; no finding is a pass.
     pub fn of(id: &str, findings: Vec<Finding>) -> Self {
         let state = findings.iter().map(|f| f.state).max().unwrap_or(State::Pass);
