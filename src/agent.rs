@@ -5,6 +5,7 @@
 //! itself with exit code 0.
 
 mod command;
+pub mod transcript;
 
 use crate::host::process::{Ending, LogFile};
 use crate::host::sandbox::{Contact, Endpoint, Level};

@@ -72,6 +72,9 @@ pub struct TestSettings {
     /// The command line, for `sh -c` at the top of the tree; without one it is discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Where the command was said, for messages, if not in a settings file.
+    #[serde(skip)]
+    pub command_said: Option<&'static str>,
     /// Commands that prepare a room, in order; without any the known set-ups apply.
     pub setup: Vec<String>,
     /// A report the command writes, relative to the top of the tree.

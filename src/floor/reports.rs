@@ -30,6 +30,7 @@ mod cases;
 mod properties;
 
 pub use junit::Dialect;
+pub(in crate::floor) use junit::node_name;
 
 use crate::host::path::RepoPath;
 use crate::receipts::TestCase;

@@ -23,6 +23,7 @@ pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
+pub(in crate::floor) use toolchain::identity;
 
 use super::reports::{Format, LARGEST_REPORT, Reading, Source, read_report};
 use super::{Inspection, tests_kept};
@@ -310,6 +311,10 @@ fn run_one(
     if site.side().is_apart() && command.runner == Runner::Pytest {
         // One file that cannot be loaded must not keep the others from being run.
         script.insert_str(0, "export PYTEST_ADDOPTS=\"--continue-on-collection-errors $PYTEST_ADDOPTS\"\n");
+    }
+    if site.side().is_apart() && command.runner == Runner::NodeTest {
+        // Half the run's time is more than a file needs that ends at all.
+        script = runner::give_up_after(&script, site.settings().limits.tests_seconds.saturating_mul(500));
     }
     let (mut facts, ended) = site.run(&Job {
         purpose,

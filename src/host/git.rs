@@ -52,6 +52,12 @@ pub enum GitError {
         /// Git's words.
         said: String,
     },
+    /// A repository of another user.
+    #[error("git refuses to read {path}, because it belongs to another user; if you trust it, run `git config --global --add safe.directory '{path}'`, or judge a clone of your own", path = path.display())]
+    Ownership {
+        /// The top of the worktree.
+        path: PathBuf,
+    },
     /// A repository without files to judge.
     #[error("{path} is a bare repository: there is no worktree to judge; run countersign in a clone that has one", path = path.display())]
     Bare {
@@ -169,7 +175,8 @@ impl Repo {
         let git_dir = PathBuf::from(OsStr::from_bytes(&next()));
         let common = next();
         if git_dir.as_os_str().is_empty() || common.is_empty() {
-            return Err(GitError::NoRepository { path: start.to_owned(), said: output.said() });
+            return Err(Self::refused(host, start)
+                .unwrap_or_else(|| GitError::NoRepository { path: start.to_owned(), said: output.said() }));
         }
         // Relative answers are relative to where git ran.
         let common_dir = canonical(&start.join(OsStr::from_bytes(&common)))?;
@@ -194,6 +201,14 @@ impl Repo {
             graph: RefCell::new(graph),
             quarantine: RefCell::new(None),
         })
+    }
+
+    /// Git looks into no repository of another user unless it is told that it is safe; told so, it finds one.
+    fn refused(host: &Host, start: &Path) -> Option<GitError> {
+        let asked = ["-c", "safe.directory=*", "rev-parse", "--show-toplevel"];
+        let output = Git::new(host, start).run_unchecked(asked).ok().filter(Output::success)?;
+        let top = PathBuf::from(OsStr::from_bytes(output.trim_end_newline()));
+        Some(GitError::Ownership { path: top })
     }
 
     /// The top folder of the worktree.

@@ -2,6 +2,7 @@
 //!
 //! Names and results are the readers' business; here only the words around a failure are found again.
 
+use crate::floor::reports::node_name;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use std::collections::BTreeMap;
@@ -73,8 +74,9 @@ impl Failures {
 
     /// The words about a test of this name: the report's own, whatever groups it stands in.
     pub(super) fn about(&self, name: &str) -> Option<String> {
-        let last = name.rsplit(" > ").next().unwrap_or(name);
-        let words = self.by_name.get(name).or_else(|| self.by_name.get(last))?;
+        let name = node_name(name);
+        let last = name.rsplit(" > ").next().unwrap_or(&name);
+        let words = self.by_name.get(&name).or_else(|| self.by_name.get(last))?;
         Some(words.join("\n"))
     }
 
@@ -85,7 +87,7 @@ impl Failures {
                 end -= 1;
             }
             words.truncate(end);
-            self.by_name.entry(name.to_owned()).or_default().push(words);
+            self.by_name.entry(node_name(name)).or_default().push(words);
         }
     }
 }

@@ -165,12 +165,24 @@ impl Round<'_, '_> {
             },
         };
         let cause = cause(view.tongue, &text, self.brought);
+        if result.is_none() && cause == Cause::Assertion && is_asserted(&text) {
+            return (BiteClass::ByBuild, excerpt(&text));
+        }
         let observed = match &cause {
             Cause::Absent(names) => format!("absent: {}", escape(names.join(", ").as_bytes())),
             _ => excerpt(&text),
         };
         (class(&cause, result, view.tongue), observed)
     }
+}
+
+/// True if a file says by an assertion of its own why it cannot be loaded: then the expectation is the tests', and only
+/// which of them would have failed is not known.
+fn is_asserted(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start().trim_start_matches("E ").trim_start();
+        line.starts_with("AssertionError")
+    })
 }
 
 fn class(cause: &Cause, result: Option<CaseResult>, tongue: Tongue) -> BiteClass {

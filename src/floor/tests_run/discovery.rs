@@ -93,7 +93,7 @@ pub enum PlanError {
 /// A command of the base that hides its exit status, a report that cannot be trusted, an unreadable tree.
 pub fn plan(question: &Question<'_>) -> Result<Plan, PlanError> {
     if let Some(command) = given(question.settings.command.as_deref()) {
-        let command = by_hand(&command, "settings: tests.command");
+        let command = by_hand(&command, question.settings.command_said.unwrap_or("settings: tests.command"));
         return finish(question, vec![command]);
     }
     for (listing, source) in [(question.base, "base"), (question.claim, "claim; the base has none")] {

@@ -101,6 +101,10 @@ impl<'a> Site<'a> {
         self.repo
     }
 
+    pub(in crate::floor) fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
     pub(in crate::floor) fn side(&self) -> Side {
         self.side
     }

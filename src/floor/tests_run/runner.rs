@@ -74,6 +74,25 @@ pub(super) fn instrument(command: &str, runner: Runner, report: &Path) -> String
     line
 }
 
+/// The command line whose `node --test` gives up a file that does not come to its end: with a test of another time, a
+/// server that nobody closes may keep it from ever ending. The runner then still reports what the file's tests did, which
+/// ending the whole run would not. A node that does not know the option goes without it.
+pub(super) fn give_up_after(line: &str, milliseconds: u64) -> String {
+    let pieces = pieces(line);
+    let mut bounded = line.to_owned();
+    for segment in segments(&pieces).into_iter().rev() {
+        let Some((Runner::NodeTest, at)) = runner_of(segment) else { continue };
+        let Some(node) = segment.iter().find(|piece| base_name(&piece.text) == "node") else { continue };
+        if segment.iter().any(|piece| piece.text.starts_with("--test-timeout")) {
+            continue;
+        }
+        let (node, option) = (quote(&node.text), format!("--test-timeout={milliseconds}"));
+        let ask = format!(" $({node} {option} --version >/dev/null 2>&1 && echo {option})");
+        bounded.insert_str(segment[at].span.end, &ask);
+    }
+    bounded
+}
+
 fn has(segment: &[Piece], word: &str) -> bool {
     segment.iter().any(|piece| piece.text == word)
 }
@@ -122,6 +141,14 @@ mod tests {
             instrument("cargo test -- --skip x", Runner::CargoTest, report),
             "exec 2>&1\ncargo test --no-fail-fast -- --skip x"
         );
+        assert_eq!(
+            give_up_after("cd a && node --test x.mjs", 30_000),
+            "cd a && node --test $('node' --test-timeout=30000 --version >/dev/null 2>&1 && echo \
+             --test-timeout=30000) x.mjs"
+        );
+        for own in ["node --test --test-timeout=5 x.mjs", "pytest --test-timeout", "cargo test"] {
+            assert_eq!(give_up_after(own, 30_000), own);
+        }
         assert!(instrument("pytest -k 'a b'", Runner::Pytest, report).ends_with("no:cacheprovider -k 'a b'"));
     }
 }
