@@ -331,7 +331,7 @@ impl<'a> Witness<'a> {
                 && record.on_claim == Some(true)
         };
         if mine.peek().is_none() {
-            self.proofs.iter().any(|record| flipped(record))
+            self.proofs.iter().any(flipped)
         } else {
             mine.any(|bite| bite.class.is_proof())
         }
