@@ -7,12 +7,14 @@
 
 mod command;
 mod diff;
+mod index;
 mod keys;
 mod objects;
 mod refs;
 
-pub use command::{Git, Output};
+pub use command::{Git, Output, Running};
 pub use diff::{Change, ChangeKind};
+pub use index::has_no_marks;
 pub use keys::signing_key;
 pub use objects::{Entry, EntryKind};
 pub use refs::{RefMove, RefName};
@@ -121,6 +123,18 @@ pub enum ObjectFormat {
     Sha256,
 }
 
+/// What a repository is and where it lies. One process: what a repository without a worktree answers before the last
+/// question is still answered.
+const PLACES: [&str; 7] = [
+    "rev-parse",
+    "--is-bare-repository",
+    "--is-shallow-repository",
+    "--show-object-format",
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+];
+
 /// An opened repository, seen from one of its worktrees.
 pub struct Repo {
     host: Host,
@@ -146,8 +160,11 @@ impl Repo {
     /// # Errors
     /// No git or too old a one, no repository, a bare one.
     pub fn discover(host: &Host, start: &Path) -> Result<Self, GitError> {
-        let version = Git::new(host, start).version()?;
-        Self::open(host, start, version)
+        // Both at once: a git too old for the question is told by its version.
+        let version = Git::new(host, start).start(["version"])?;
+        let asked = Git::new(host, start).start(PLACES);
+        let version = Git::version(&version.success()?)?;
+        Self::open(host, start, version, asked?)
     }
 
     /// Another worktree, of this repository or not, found by the same git program.
@@ -155,21 +172,12 @@ impl Repo {
     /// # Errors
     /// As [`Repo::discover`].
     pub fn discover_beside(&self, start: &Path) -> Result<Self, GitError> {
-        Self::open(&self.host, start, self.version.clone())
+        Self::open(&self.host, start, self.version.clone(), Git::new(&self.host, start).start(PLACES)?)
     }
 
-    fn open(host: &Host, start: &Path, version: String) -> Result<Self, GitError> {
-        let asked = [
-            "--is-bare-repository",
-            "--is-shallow-repository",
-            "--show-object-format",
-            "--absolute-git-dir",
-            "--git-common-dir",
-            "--show-toplevel",
-        ];
-        // One process: what a repository without a worktree answers before the last question is still answered.
-        let output = Git::new(host, start).run_unchecked(["rev-parse"].into_iter().chain(asked))?;
-        let mut lines = output.stdout.splitn(asked.len(), |b| *b == b'\n');
+    fn open(host: &Host, start: &Path, version: String, asked: Running) -> Result<Self, GitError> {
+        let output = asked.output()?;
+        let mut lines = output.stdout.splitn(PLACES.len() - 1, |b| *b == b'\n');
         let mut next = || lines.next().map(<[u8]>::to_vec).unwrap_or_default();
         let (bare, shallow, format) = (next() == b"true", next() == b"true", next());
         let git_dir = PathBuf::from(OsStr::from_bytes(&next()));

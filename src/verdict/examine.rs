@@ -330,11 +330,7 @@ impl<'a> Witness<'a> {
                 && record.on_base == Some(false)
                 && record.on_claim == Some(true)
         };
-        if mine.peek().is_none() {
-            self.proofs.iter().any(flipped)
-        } else {
-            mine.any(|bite| bite.class.is_proof())
-        }
+        if mine.peek().is_none() { self.proofs.iter().any(flipped) } else { mine.any(|bite| bite.class.is_proof()) }
     }
 
     /// True if a test of this name passed on the base: then it tells nothing about the change.

@@ -131,11 +131,15 @@ impl<'a> Site<'a> {
 
     /// Runs one command to its end.
     pub(in crate::floor) fn run(&self, job: &Job<'_>) -> (Facts, Ended) {
-        let seconds = match job.purpose {
-            Purpose::Setup => self.settings.limits.setup_seconds,
-            _ => self.settings.limits.tests_seconds,
+        let limits = &self.settings.limits;
+        // A package manager may fetch in silence; its wall is the shorter one.
+        let (wall, idle) = match job.purpose {
+            Purpose::Setup => (limits.setup_seconds, 0),
+            _ => (limits.tests_seconds, limits.tests_idle_seconds),
         };
-        self.run_program(job, shell(self.repo.host(), job.script), Vec::new(), Duration::from_secs(seconds))
+        let idle = (idle > 0).then(|| Duration::from_secs(idle));
+        let limits = Limits { idle, ..Limits::within(Duration::from_secs(wall)) };
+        self.run_program(job, shell(self.repo.host(), job.script), Vec::new(), limits)
     }
 
     /// Runs a program of ours in place of the job's script, and tells it something.
@@ -144,7 +148,7 @@ impl<'a> Site<'a> {
         job: &Job<'_>,
         argv: Vec<OsString>,
         stdin: Vec<u8>,
-        wall: Duration,
+        limits: Limits,
     ) -> (Facts, Ended) {
         let host = self.repo.host();
         let log = free_log(self.logs, self.side, job.purpose);
@@ -156,7 +160,7 @@ impl<'a> Site<'a> {
             stdin,
             log: log.clone(),
             capture: CAPTURE,
-            limits: Limits { log_bytes, ..Limits::within(wall) },
+            limits: Limits { log_bytes, ..limits },
             profile: self.profile(job),
         };
         let ended = run_to_end(host, &launch);
