@@ -8,12 +8,14 @@
 mod command;
 mod diff;
 mod index;
+mod keys;
 mod objects;
 mod refs;
 
 pub use command::{Git, Output, Running};
 pub use diff::{Change, ChangeKind};
 pub use index::has_no_marks;
+pub use keys::signing_key;
 pub use objects::{Entry, EntryKind};
 pub use refs::{RefMove, RefName};
 
