@@ -9,7 +9,7 @@ pub mod kit;
 pub mod transcript;
 
 use crate::host::process::{Ending, LogFile};
-use crate::host::sandbox::Level;
+use crate::host::sandbox::{Contact, Endpoint, Level};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,8 +25,10 @@ pub struct Question<'a> {
     pub command: &'a [String],
     /// Variables it may see beside the allow-list.
     pub env: &'a [String],
-    /// True if it may reach the network.
+    /// True if it may reach the whole network.
     pub network: bool,
+    /// Else: the places that it may reach.
+    pub hosts: &'a [Endpoint],
     /// False: no box; the level says so.
     pub confined: bool,
     /// What it reads on standard input.
@@ -56,6 +58,8 @@ pub struct AgentReply {
     pub strays: u32,
     /// What the box enforced.
     pub level: Level,
+    /// What it asked for in a listed network, refused places first.
+    pub contacts: Vec<Contact>,
     /// Both its outputs.
     pub log: LogFile,
 }

@@ -8,6 +8,7 @@ mod parse;
 
 pub use parse::{Layer, SettingsError, read_yaml, settle};
 
+use crate::host::sandbox::Endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,9 +56,13 @@ pub struct VerifierProgram {
     /// Variables it may see beside the allow-list (its own key, for instance).
     #[serde(default)]
     pub env: Vec<String>,
-    /// True if it needs the network.
+    /// True if it needs the whole network.
     #[serde(default)]
     pub network: bool,
+    /// The places it needs, its model's for instance; others are refused and named in the receipt. As
+    /// `sandbox.allow-hosts`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// How to run the tests.
@@ -67,6 +72,9 @@ pub struct TestSettings {
     /// The command line, for `sh -c` at the top of the tree; without one it is discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Where the command was said, for messages, if not in a settings file.
+    #[serde(skip)]
+    pub command_said: Option<&'static str>,
     /// Commands that prepare a room, in order; without any the known set-ups apply.
     pub setup: Vec<String>,
     /// A report the command writes, relative to the top of the tree.
@@ -161,6 +169,10 @@ pub struct SandboxSettings {
     /// The network of test runs: `loopback` (default), `off` or `open`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests_network: Option<NetworkSetting>,
+    /// Places that every agent may reach beside its model: `api.example.com`, `registry.example.com:8443`,
+    /// `127.0.0.1:8080`. Port 443 unless said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// See [`SandboxSettings::require`].
@@ -191,6 +203,8 @@ pub enum NetworkSetting {
 pub struct LimitSettings {
     /// Wall-clock seconds of one test run.
     pub tests_seconds: u64,
+    /// Seconds that a test run may print nothing at all; 0 sets no such limit.
+    pub tests_idle_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
@@ -207,6 +221,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             tests_seconds: 1_800,
+            tests_idle_seconds: 900,
             setup_seconds: 900,
             boot_seconds: 60,
             verifier_seconds: 1_800,

@@ -8,10 +8,14 @@ mod bites;
 pub mod case;
 mod compared;
 pub mod ledger;
-pub mod redact;
+mod masked;
+mod test_name;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+pub use test_name::Named;
+
+pub use crate::host::redact;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
@@ -323,6 +327,8 @@ pub enum Purpose {
     Canary,
     /// Launch the program and ask it.
     Drive,
+    /// Ask a test runner which tests it would run.
+    Listing,
 }
 
 /// A command run by us, in a room, in the box.
@@ -446,6 +452,9 @@ pub struct ConsultedRecord {
     /// What the box enforced; none for the embedded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<crate::host::sandbox::Level>,
+    /// What it asked for in a listed network, refused places first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contacts: Vec<crate::host::sandbox::Contact>,
 }
 
 /// What an answer amounts to.

@@ -106,6 +106,7 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
     let note = |text: &str| (None, Observation::new("settings", Condition::Note, false, text));
     let Some(repo) = repo else { return note("none here: they are read from a repository's commits") };
     let request = VerifyRequest {
+        no_tests: false,
         start: start.to_owned(),
         task: TaskWord::None,
         work: WorkWord::Here,

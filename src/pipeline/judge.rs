@@ -89,6 +89,8 @@ fn cache_key(
         &reported.record.digest,
         &seen,
         if request.all_checks { "all" } else { "" },
+        if request.no_tests { "no tests" } else { "" },
+        &settled.verifier.files(&asked.repo),
         env!("CARGO_PKG_VERSION"),
     ];
     digest(parts.join("\n").as_bytes())
@@ -243,7 +245,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn check(&mut self, report: CheckReport) -> Result<(), VerifyError> {
-        self.recorder.record(Fact::Check(report)).map(|_| ())
+        self.recorder.record(Fact::Check(report.without_secrets())).map(|_| ())
     }
 
     /// True if a check denied and nobody asked for the rest.

@@ -3,6 +3,7 @@
 
 use crate::support::trial::{ID, Trial, assert_replays};
 use crate::support::{Board, FakeVerifier, Outcome, TestRepo, assert_invariants, write};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -26,6 +27,21 @@ fn misbehaving(script: &str) -> Trial {
     trial.work("checks/zz_misbehaves.sh", script);
     trial.judge_with(&passing(), "limits:\n  tests-seconds: 2\n  verifier-seconds: 2\n  log-bytes: 200000\n");
     trial
+}
+
+#[test]
+fn a_run_that_falls_silent_is_held_as_idle_with_what_was_measured() {
+    let trial = judged();
+    trial.work("checks/zz_misbehaves.sh", "echo ok 1; exec sleep 300");
+    trial.judge_with(&passing(), "limits:\n  tests-idle-seconds: 2\n");
+    let outcome = trial.verify(&[]);
+    assert_eq!((outcome.decision().as_str(), outcome.code), ("hold", Some(3)), "{outcome}");
+    assert_eq!(outcome.reasons(), ["unknown:tests-run"], "nobody is blamed for our limit: {outcome}");
+    assert!(outcome.words().contains("stopped for silence after"), "{outcome}");
+    let ending = &trial.facts(&outcome, "command")[0]["ending"];
+    assert_eq!(ending["kind"], "idle", "{ending}");
+    assert!(ending["last-output-ago-ms"].as_u64().is_some_and(|ago| ago >= 2_000), "{ending}");
+    assert!(trial.sealed(&outcome, "logs/tests-claim-1.log").contains("ok 1"), "{outcome}");
 }
 
 /// Asserts that the run was stopped at its limit, that nobody is blamed, and that what was printed is kept.
@@ -116,9 +132,8 @@ fn wait_for(trial: &Trial, words: &str) {
     }
 }
 
-fn interrupt(child: &Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+fn interrupt(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 fn finish(mut child: Child, mut narration: BufReader<std::process::ChildStderr>, line: &str) -> Outcome {
@@ -135,7 +150,11 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
     let outcome = trial.verify(&[]);
     stopped(&trial, &outcome, "ok 3");
 
-    for (presses, script) in [(1, "exec sleep 298"), (2, "trap '' TERM INT; while :; do sleep 298; done")] {
+    let stubborn = "trap '' TERM INT; while :; do sleep 298; done";
+    let polite = "exec sleep 298";
+    for (presses, signal, script) in
+        [(1, Signal::INT, polite), (2, Signal::INT, stubborn), (1, Signal::TERM, polite), (2, Signal::TERM, stubborn)]
+    {
         let trial = judged();
         trial.work("checks/zz_waits.sh", script);
         trial.judge_with(&passing(), "");
@@ -144,7 +163,7 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
         let narration = hear(&mut child, "running the tests");
         wait_for(&trial, "sleep 298");
         for _ in 0..presses {
-            interrupt(&child);
+            interrupt(&child, signal);
         }
         let outcome = finish(child, narration, "countersign verify").exits(130);
         assert!(outcome.stderr.contains("interrupted") && !outcome.stdout.contains("decision"), "{outcome}");
@@ -161,7 +180,7 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
     let mut child = start(&trial, &["verify", ID]);
     let narration = hear(&mut child, "asking fake");
     wait_for(&trial, "sleep 297");
-    interrupt(&child);
+    interrupt(&child, Signal::INT);
     finish(child, narration, "countersign verify").exits(130);
     trial.repo.no_process_left();
     trial.ask(&passing()).decides("land", &["verified"]);

@@ -1,10 +1,10 @@
-//! The box helper: one order, one child, one answer.
+//! The box helper: one order, one child at a time, one answer.
 //!
 //! The helper's main thread stays outside the box, so that the child can neither signal it nor read its socket. A
 //! second thread enters the box, starts the child from inside and ends at once: restrictions belong to threads and are
 //! inherited, and no confined thread of ours remains that the child could strike.
 
-use super::wire::{Answer, KILL, Order, TERM};
+use super::wire::{Answer, Bytes, KILL, Order, TERM};
 use super::{Level, confine, tree};
 use crate::host::clock::{Clock, Stopwatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,7 +12,15 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, WaitStatus, setsid, umask};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::{OsStr, OsString};
+#[cfg(target_os = "linux")]
+use std::io::IoSlice;
 use std::io::{ErrorKind, Read, Write};
+#[cfg(target_os = "linux")]
+use std::mem::MaybeUninit;
+#[cfg(target_os = "linux")]
+use std::net::{SocketAddr, TcpListener};
+#[cfg(target_os = "linux")]
+use std::os::fd::BorrowedFd;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -74,36 +82,76 @@ fn close_inherited() {
 }
 
 fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBool) -> Answer {
-    #[cfg(target_os = "linux")]
-    if order.wants_loopback()
-        && let Err(why) = super::network::enter()
-    {
-        return Answer::NoLoopback { why };
-    }
-    let (child, level) = match start(order) {
-        Ok(started) => started,
-        Err(why) => return Answer::NotStarted { why },
+    let covered = match separate(order, control) {
+        Ok(covered) => covered,
+        Err(why) => return Answer::NoNetwork { why },
     };
-    let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-        return Answer::NotStarted { why: "the system gave an impossible process number".to_owned() };
-    };
-    let status = Watch::new(child, leader, input, order.grace()).until_over(control, asked);
-    let remains = tree::end(leader, status);
-    Answer::Ended {
-        code: remains.status.and_then(WaitStatus::exit_status),
-        signal: remains.status.and_then(WaitStatus::terminating_signal),
-        strays: remains.strays,
-        left: remains.left,
-        level,
+    let (mut input, mut strays) = (input, 0);
+    for (turn, argv) in order.commands.iter().enumerate() {
+        let (child, level) = match start(order, argv, !input.is_empty(), covered.clone()) {
+            Ok(started) => started,
+            Err(why) => return Answer::NotStarted { turn, why },
+        };
+        let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+            return Answer::NotStarted { turn, why: "the system gave an impossible process number".to_owned() };
+        };
+        let over = Watch::new(child, leader, std::mem::take(&mut input), order.grace()).until_over(control, asked);
+        let remains = tree::end(leader, over.status);
+        strays += remains.strays;
+        let code = remains.status.and_then(WaitStatus::exit_status);
+        let goes_on = turn + 1 < order.commands.len() && code == Some(0) && remains.left == 0;
+        if !goes_on || over.asked {
+            let signal = remains.status.and_then(WaitStatus::terminating_signal);
+            return Answer::Ended { turn, code, signal, strays, left: remains.left, level };
+        }
     }
+    Answer::NotStarted { turn: 0, why: "there is no command".to_owned() }
+}
+
+/// Enters the namespaces that the order needs; whether other programs' sockets are covered, or why not.
+///
+/// # Errors
+/// A network of its own is impossible.
+#[cfg(target_os = "linux")]
+fn separate(order: &Order, control: &mut Control) -> Result<Result<(), String>, String> {
+    let nothing = || Ok(Vec::new());
+    let places = if order.wants_cover() {
+        // Listed before we leave the network that the list is of.
+        super::cover::places(&order.hidden.sockets(), &order.profile().write)
+    } else {
+        nothing()
+    };
+    let to_cover = places.as_ref().is_ok_and(|places| !places.is_empty());
+    let network = order.wants_own_network();
+    let mounts = super::network::enter(network, to_cover)?;
+    if network {
+        control.hand_over(&order.listen)?;
+    }
+    Ok(match (places, mounts) {
+        (Ok(places), Ok(())) if !places.is_empty() => super::cover::cover(&places),
+        (Ok(_), mounts) => mounts,
+        (Err(why), _) => Err(why),
+    })
+}
+
+/// There are no namespaces here.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
+fn separate(_: &Order, _: &mut Control) -> Result<Result<(), String>, String> {
+    Ok(Ok(()))
 }
 
 /// Starts the child from inside the box.
-fn start(order: &Order) -> Result<(Child, Level), String> {
-    let mut command = command(order)?;
-    let profile = order.profile();
+fn start(
+    order: &Order,
+    argv: &[Bytes],
+    has_input: bool,
+    covered: Result<(), String>,
+) -> Result<(Child, Level), String> {
+    let mut command = command(order, argv, has_input)?;
+    let (profile, hidden) = (order.profile(), order.hidden.clone());
     let inside = move || -> Result<(Child, Level), String> {
-        let level = confine(&profile)?;
+        let level = confine(&profile, &hidden, covered)?;
         let child = command
             .spawn()
             .map_err(|error| format!("failed to start {}: {error}", Path::new(command.get_program()).display()))?;
@@ -115,19 +163,19 @@ fn start(order: &Order) -> Result<(Child, Level), String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "programs are started here and in host/process")]
-fn command(order: &Order) -> Result<Command, String> {
+fn command(order: &Order, argv: &[Bytes], has_input: bool) -> Result<Command, String> {
     let cwd = PathBuf::from(order.cwd.clone().into_os());
     if !cwd.is_dir() {
         return Err(format!("the working folder {} does not exist", cwd.display()));
     }
     let env: Vec<(OsString, OsString)> =
         order.env.iter().map(|(name, value)| (name.clone().into_os(), value.clone().into_os())).collect();
-    let mut argv = order.argv.iter().map(|arg| arg.clone().into_os());
+    let mut argv = argv.iter().map(|arg| arg.clone().into_os());
     let name = argv.next().filter(|name| !name.is_empty()).ok_or("the command is empty")?;
     let path = env.iter().rfind(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let mut command = Command::new(program(&name, &cwd, path)?);
     command.arg0(&name).args(argv).env_clear().envs(env).current_dir(cwd).process_group(0);
-    command.stdin(if order.stdin == 0 { Stdio::null() } else { Stdio::piped() });
+    command.stdin(if has_input { Stdio::piped() } else { Stdio::null() });
     Ok(command)
 }
 
@@ -189,6 +237,27 @@ impl Control {
         Some(line)
     }
 
+    /// Listens inside the child's network and gives the sockets to the conductor.
+    #[cfg(target_os = "linux")]
+    fn hand_over(&mut self, places: &[SocketAddr]) -> Result<(), String> {
+        let (Some(first), mut at) = (places.first(), Vec::new()) else { return Ok(()) };
+        let mut sockets = Vec::new();
+        for place in places {
+            match TcpListener::bind(place) {
+                Ok(socket) => {
+                    at.push(*place);
+                    sockets.push(socket);
+                }
+                Err(error) if place == first => return Err(format!("failed to listen at {place}: {error}")),
+                // A machine without IPv6 has no `::1`.
+                Err(_) => {}
+            }
+        }
+        let mut line = serde_json::to_vec(&Answer::Listening { at }).map_err(|error| error.to_string())?;
+        line.push(b'\n');
+        pass(&self.stream, &line, &sockets).map_err(|error| format!("failed to hand over sockets: {error}"))
+    }
+
     fn receive(&mut self) {
         let mut chunk = [0_u8; 8192];
         match self.stream.read(&mut chunk) {
@@ -198,6 +267,29 @@ impl Control {
             Err(_) => self.open = false,
         }
     }
+}
+
+/// Sends a line together with sockets.
+#[cfg(target_os = "linux")]
+fn pass(stream: &UnixStream, line: &[u8], sockets: &[TcpListener]) -> std::io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let handles: Vec<BorrowedFd<'_>> = sockets.iter().map(AsFd::as_fd).collect();
+    let message = SendAncillaryMessage::ScmRights(&handles);
+    let mut space = vec![MaybeUninit::uninit(); message.size()];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(message) {
+        return Err(std::io::Error::other("too many sockets"));
+    }
+    let sent = sendmsg(stream, &[IoSlice::new(line)], &mut ancillary, SendFlags::empty())?;
+    (&*stream).write_all(line.get(sent..).unwrap_or_default())
+}
+
+/// How the watch over a child ended.
+struct Over {
+    /// The child's status; none if it must be killed.
+    status: Option<WaitStatus>,
+    /// True if it was asked to end: nothing follows it then.
+    asked: bool,
 }
 
 /// A running child.
@@ -224,15 +316,15 @@ impl Watch {
         Self { leader, input: stdin.map(|pipe| (pipe, input, 0)), end, clock, grace, kill_at: None }
     }
 
-    /// Waits for the child's end, or until it must be killed (`None`).
-    fn until_over(mut self, control: &mut Control, asked: &AtomicBool) -> Option<WaitStatus> {
+    /// Waits for the child's end, or until it must be killed.
+    fn until_over(mut self, control: &mut Control, asked: &AtomicBool) -> Over {
         loop {
             if let Some(status) = tree::reap(self.leader).leader {
-                return Some(status);
+                return Over { status: Some(status), asked: self.kill_at.is_some() };
             }
             while let Some(word) = control.line() {
                 if word == KILL.as_bytes() {
-                    return None;
+                    return Over { status: None, asked: true };
                 }
                 if word == TERM.as_bytes() {
                     self.ask();
@@ -242,7 +334,7 @@ impl Watch {
                 self.ask();
             }
             if self.kill_at.is_some_and(|at| self.clock.elapsed() >= at) {
-                return None;
+                return Over { status: None, asked: true };
             }
             self.wait(control);
         }
