@@ -143,7 +143,10 @@ impl TestRepo {
     pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Outcome {
         // A copy: the binary itself may lie where nobody may enter.
         let program = self.root().join("countersign");
-        std::fs::copy(BINARY, &program).unwrap();
+        // By a program of its own: a file that this process writes may still be open in a child that another test is
+        // starting, and a program that is open for writing cannot be started.
+        let copied = self.command("cp", self.root()).arg(BINARY).arg(&program).status().unwrap();
+        assert!(copied.success(), "cannot copy {BINARY}");
         let mut command = self.command("setpriv", &self.path());
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
         let mut outcome = Self::finish(command, args, &[], b"");
