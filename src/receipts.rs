@@ -15,8 +15,6 @@ pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
 pub use test_name::Named;
 
-pub use crate::host::redact;
-
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -327,6 +325,8 @@ pub enum Purpose {
     Canary,
     /// Launch the program and ask it.
     Drive,
+    /// Ask a test runner which tests it would run.
+    Listing,
 }
 
 /// A command run by us, in a room, in the box.

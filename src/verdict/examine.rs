@@ -202,7 +202,7 @@ impl<'a> Witness<'a> {
         let proves = |tests: &TestsRecord| {
             let (_, command) = self.commands.iter().find(|(id, _)| *id == tests.command)?;
             match command.purpose {
-                Purpose::Setup | Purpose::Canary | Purpose::Drive => None,
+                Purpose::Setup | Purpose::Canary | Purpose::Drive | Purpose::Listing => None,
                 Purpose::Rerun => Some(false),
                 Purpose::Tests | Purpose::Criterion => Some(tests.complete),
             }
