@@ -17,8 +17,6 @@ pub use check::{CheckReport, Finding, Remedy, State};
 pub use compared::ComparedRecord;
 pub use test_name::Named;
 
-pub use crate::host::redact;
-
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
