@@ -7,11 +7,13 @@
 mod bites;
 pub mod case;
 mod compared;
+mod consulted;
 pub mod ledger;
 pub mod redact;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+pub use consulted::{ConsultedRecord, WorkerNamed};
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
@@ -418,34 +420,6 @@ pub struct ProofRecord {
     pub observed: String,
     /// The receipts it rests on.
     pub receipts: Vec<u32>,
-}
-
-/// A verifier was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct ConsultedRecord {
-    /// Its name, and model if it has one.
-    pub verifier: String,
-    /// True for the one resend.
-    pub resend: bool,
-    /// SHA-256 of the brief.
-    pub brief_digest: String,
-    /// Changed paths whose text the brief did not carry.
-    pub not_shown: Vec<RepoPath>,
-    /// Of those, the ones it is known to have opened.
-    pub opened: Vec<RepoPath>,
-    /// How its process ended; none for the embedded one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<crate::host::process::Ending>,
-    /// SHA-256 of the answer.
-    pub answer_digest: String,
-    /// What changed while it ran: room tree, refs, HEAD, config, hooks, stash. Any entry voids the verdict.
-    pub trespasses: Vec<String>,
-    /// What else changed meanwhile that cannot be its doing, in words.
-    pub bystanders: Vec<String>,
-    /// What the box enforced; none for the embedded one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<crate::host::sandbox::Level>,
 }
 
 /// What an answer amounts to.
