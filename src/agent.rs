@@ -8,6 +8,7 @@
 //! [`PROGRAMS`] has one table for each program we know; [`ask`] is the one skeleton around all of them.
 
 mod adapter;
+mod aftermath;
 mod arguments;
 mod asking;
 mod choice;
@@ -21,7 +22,7 @@ mod role;
 mod session;
 mod stream;
 mod told;
-mod transcript;
+pub mod transcript;
 
 pub use asking::ask;
 pub use choice::{Agent, AgentError, AgentKind, settle_agent};

@@ -7,17 +7,19 @@ mod exit_code;
 mod receipts;
 mod schema;
 mod tour;
+mod transcript;
 mod verify;
 
 pub use exit_code::ExitCode;
 
+use crate::agent::transcript::TranscriptError;
 use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
 use crate::host::env::Env;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
-use args::{BoardCommand, Cli, Command};
+use args::{BoardCommand, Cli, Command, TranscriptCommand};
 use clap::Parser;
 use clap::error::ErrorKind;
 use console::Console;
@@ -57,6 +59,9 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
+        Command::Transcript { command: TranscriptCommand::Show { file, json } } => {
+            transcript::show(&start.join(file), json, console)
+        }
         Command::Tour { keep } => tour::run(keep, &host, console),
     }
 }
@@ -69,6 +74,12 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             Fault::Environment => ExitCode::Environment,
             Fault::Interrupted => ExitCode::Interrupted,
             Fault::Bug => ExitCode::Bug,
+        };
+    }
+    if let Some(known) = why.downcast_ref::<TranscriptError>() {
+        return match known {
+            TranscriptError::Unreadable { .. } => ExitCode::Environment,
+            TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
         };
     }
     if why.downcast_ref::<std::io::Error>().is_some() { ExitCode::Environment } else { ExitCode::Bug }

@@ -19,7 +19,7 @@ pub const PROJECT_FILE: &str = ".agentheim/countersign.yaml";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// The verifier: `mechanical`, an agent program (`claude`, `codex`, …), `acp:<command>`, or a name under `verifiers`.
+    /// The verifier: `mechanical`, an agent program (`claude`, `codex`, …), or a name under `verifiers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verifier: Option<String>,
     /// Programs that answer a brief.
@@ -49,7 +49,7 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct VerifierProgram {
-    /// `claude`, `codex`, `gemini`, `pi`, `copilot`, `opencode`, `qwen`, `acp` or `command`. Absent: `command` where a
+    /// `claude`, `codex`, `gemini`, `pi`, `copilot`, `opencode`, `qwen` or `command`. Absent: `command` where a
     /// command is given, else the entry's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -75,7 +75,7 @@ pub struct VerifierProgram {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AgentSettings {
-    /// The worker: a built-in name, `acp:<command>`, or a name under `verifiers`.
+    /// The worker: a built-in name, or a name under `verifiers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
     /// The verifier, where `verifier` names none.
@@ -92,6 +92,9 @@ pub struct TestSettings {
     /// The command line, for `sh -c` at the top of the tree; without one it is discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Where the command was said, for messages, if not in a settings file.
+    #[serde(skip)]
+    pub command_said: Option<&'static str>,
     /// Commands that prepare a room, in order; without any the known set-ups apply.
     pub setup: Vec<String>,
     /// A report the command writes, relative to the top of the tree.
@@ -216,6 +219,8 @@ pub enum NetworkSetting {
 pub struct LimitSettings {
     /// Wall-clock seconds of one test run.
     pub tests_seconds: u64,
+    /// Seconds that a test run may print nothing at all; 0 sets no such limit.
+    pub tests_idle_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
@@ -236,6 +241,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             tests_seconds: 1_800,
+            tests_idle_seconds: 900,
             setup_seconds: 900,
             boot_seconds: 60,
             verifier_seconds: 1_800,

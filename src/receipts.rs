@@ -10,10 +10,12 @@ mod compared;
 mod consulted;
 pub mod ledger;
 pub mod redact;
+mod test_name;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
 pub use consulted::{ConsultedRecord, WorkerNamed};
+pub use test_name::Named;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
@@ -325,6 +327,8 @@ pub enum Purpose {
     Canary,
     /// Launch the program and ask it.
     Drive,
+    /// Ask a test runner which tests it would run.
+    Listing,
 }
 
 /// A command run by us, in a room, in the box.

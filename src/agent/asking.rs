@@ -2,6 +2,7 @@
 //! where a session could not go on.
 
 use super::adapter::{Adapter, Plain, Streamed};
+use super::aftermath::complete;
 use super::choice::AgentKind;
 use super::command::is_of_the_claim;
 use super::home::Home;
@@ -10,7 +11,6 @@ use super::record::{AgentRecord, Resumed, TryRecord};
 use super::role::Role;
 use super::session::{Identity, uuid};
 use super::told::{End, Fault, Told};
-use super::transcript::complete;
 use super::{AgentReply, LARGEST_ANSWER, Question};
 use crate::host::Host;
 use crate::host::process::{self, Ended, Ending, Launch, Limits, LogFile, run_watched};
@@ -58,7 +58,7 @@ impl<'a> Asking<'a> {
     }
 
     fn run(&mut self) -> Result<(Ended, Told), String> {
-        if let AgentKind::Command(command) | AgentKind::Acp(command) = &self.question.agent.kind
+        if let AgentKind::Command(command) = &self.question.agent.kind
             && let Some(why) = is_of_the_claim(command, self.question.room)
         {
             return Err(why);
@@ -174,7 +174,7 @@ impl<'a> Asking<'a> {
     fn adapter(&self) -> Box<dyn Adapter> {
         let brief = self.question.brief.to_vec();
         match &self.question.agent.kind {
-            AgentKind::Command(_) | AgentKind::Acp(_) => Box::new(Plain(brief)),
+            AgentKind::Command(_) => Box::new(Plain(brief)),
             AgentKind::Program(program) => Box::new(Streamed::of(program, brief)),
         }
     }
@@ -190,9 +190,7 @@ impl<'a> Asking<'a> {
             profile = profile.unconfined();
         }
         let (argv, beside) = match &question.agent.kind {
-            AgentKind::Command(command) | AgentKind::Acp(command) => {
-                (command.iter().map(OsString::from).collect(), false)
-            }
+            AgentKind::Command(command) => (command.iter().map(OsString::from).collect(), false),
             AgentKind::Program(program) => {
                 (self.argv(program, plan, home)?, program.beside && question.role == Role::Verifier)
             }
@@ -264,7 +262,6 @@ impl<'a> Asking<'a> {
         let total = told.answer.len() as u64;
         let (answer_bytes, name) = match &agent.kind {
             AgentKind::Command(_) => (ended.stdout_total, "command"),
-            AgentKind::Acp(_) => (total, "acp"),
             AgentKind::Program(program) => (total, program.name),
         };
         let mut answer = told.answer;
@@ -331,6 +328,7 @@ fn unstarted(question: &Question<'_>, why: String) -> Ended {
         ending: Ending::NotStarted { why },
         took: Duration::ZERO,
         stdout: Vec::new(),
+        turn: 0,
         stdout_total: 0,
         lines: 0,
         log: LogFile { path: question.log.to_owned(), bytes_total: 0, bytes_kept: 0, sha256 },

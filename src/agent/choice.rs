@@ -1,4 +1,4 @@
-//! Which agent is meant: a built-in name, `acp:<command>`, or a name of the settings.
+//! Which agent is meant: a built-in name, or a name of the settings.
 
 use super::arguments::first_refused;
 use super::locate::Located;
@@ -35,8 +35,6 @@ pub struct Agent {
 pub enum AgentKind {
     /// Any program: brief on standard input, answer on standard output.
     Command(Vec<String>),
-    /// A program that speaks the Agent Client Protocol.
-    Acp(Vec<String>),
     /// One of the programs we know.
     Program(&'static Program),
 }
@@ -122,11 +120,6 @@ pub fn settle_agent(name: &str, settings: &Settings) -> Result<Agent, AgentError
     if let Some(described) = settings.verifiers.get(name) {
         return described_agent(name, described);
     }
-    if let Some(command) = name.strip_prefix("acp:") {
-        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-        let described = VerifierProgram { command: words, network: true, ..VerifierProgram::default() };
-        return described_agent(name, &VerifierProgram { agent: Some("acp".to_owned()), ..described });
-    }
     match Program::named(name) {
         Some(_) => described_agent(name, &VerifierProgram::default()),
         None => Err(AgentError::Unknown { name: escape(name.as_bytes()), known: known(settings) }),
@@ -137,7 +130,7 @@ fn known(settings: &Settings) -> String {
     let mut names: Vec<&str> = vec!["mechanical"];
     names.extend(PROGRAMS.iter().map(|program| program.name));
     names.extend(settings.verifiers.keys().map(String::as_str).filter(|name| Program::named(name).is_none()));
-    format!("{}, acp:<command>", names.join(", "))
+    names.join(", ")
 }
 
 fn described_agent(name: &str, described: &VerifierProgram) -> Result<Agent, AgentError> {
@@ -146,7 +139,6 @@ fn described_agent(name: &str, described: &VerifierProgram) -> Result<Agent, Age
     // An entry under a built-in name without a command only adds to what we know of that program.
     let kind = match described.agent.as_deref().or_else(|| command.is_empty().then_some(name)) {
         None | Some("command") => AgentKind::Command(nonempty(command).ok_or_else(|| wrong("has no command"))?),
-        Some("acp") => AgentKind::Acp(nonempty(command).ok_or_else(|| wrong("has no command to speak ACP with"))?),
         Some(word) => AgentKind::Program(Program::named(word).ok_or_else(|| {
             wrong(&format!("names no agent program: `{}`; give `agent:` or `command:`", escape(word.as_bytes())))
         })?),
@@ -193,7 +185,7 @@ impl Agent {
     pub fn is_same_model_as(&self, other: &Self) -> bool {
         let program = |agent: &Self| match &agent.kind {
             AgentKind::Program(program) => vec![program.name.to_owned()],
-            AgentKind::Command(command) | AgentKind::Acp(command) => command.clone(),
+            AgentKind::Command(command) => command.clone(),
         };
         program(self) == program(other) && self.model == other.model
     }
@@ -267,17 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn acp_takes_its_command_from_the_name() {
-        let acp = agent("acp:gemini --experimental-acp", "").unwrap();
-        assert!(matches!(acp.kind, AgentKind::Acp(command) if command == ["gemini", "--experimental-acp"]));
-        assert!(acp.network);
-    }
-
-    #[test]
     fn what_cannot_be_meant_is_refused_by_name() {
         for (name, yaml, word) in [
-            ("nobody", "", "use mechanical, claude, codex, gemini, pi, copilot, opencode, qwen, acp:<command>"),
-            ("acp:", "", "no command to speak ACP with"),
+            ("nobody", "", "use mechanical, claude, codex, gemini, pi, copilot, opencode, qwen"),
+            ("acp:agent", "", "there is no agent named acp:agent"),
             ("x", "verifiers: {x: {}}", "names no agent program: `x`"),
             ("x", "verifiers: {x: {agent: nobody}}", "`nobody`"),
             ("x", "verifiers: {x: {command: ['']}}", "no command"),

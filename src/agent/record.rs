@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct AgentRecord {
-    /// The program: `claude`, …, `acp`, `command`.
+    /// The program: `claude`, …, `command`.
     pub agent: String,
     /// The executable that ran.
     pub path: Option<String>,

@@ -28,6 +28,11 @@ pub(crate) enum Command {
     Receipts(CaseArgs),
     /// Decide a sealed case again from its receipts alone, and compare.
     Replay(CaseArgs),
+    /// Read the transcript that an agent program keeps of its session.
+    Transcript {
+        #[command(subcommand)]
+        command: TranscriptCommand,
+    },
     /// Print the JSON schema of an answer.
     Schema {
         /// Which answer.
@@ -105,6 +110,20 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum Requirement {
     /// A task.
     Task,
+}
+
+/// `transcript`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TranscriptCommand {
+    /// Show every tool call of a session: what, how it ended, and where that was read.
+    Show {
+        /// The session's own file; files of its sub-agents are found beside it.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `board`.

@@ -50,7 +50,8 @@ impl Bytes {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(in crate::host) struct Order {
-    pub(super) argv: Vec<Bytes>,
+    /// Commands, each started where the one before it succeeded; the first one gets the input.
+    pub(super) commands: Vec<Vec<Bytes>>,
     pub(super) cwd: Bytes,
     pub(super) env: Vec<(Bytes, Bytes)>,
     pub(super) stdin: u64,
@@ -64,11 +65,12 @@ pub(in crate::host) struct Order {
 }
 
 impl Order {
-    /// The order for a launch, with this network instead of the profile's.
-    pub(in crate::host) fn of(launch: &Launch, network: Network) -> Self {
+    /// The order for a launch and what follows it, with this network instead of the profile's.
+    pub(in crate::host) fn of(launch: &Launch, next: &[Vec<OsString>], network: Network) -> Self {
         let profile = &launch.profile;
+        let words = |argv: &Vec<OsString>| argv.iter().map(|arg| Bytes::from(arg.as_os_str())).collect();
         Self {
-            argv: launch.argv.iter().map(|arg| Bytes::from(arg.as_os_str())).collect(),
+            commands: std::iter::once(&launch.argv).chain(next).map(words).collect(),
             cwd: launch.cwd.as_os_str().into(),
             env: launch.env.iter().map(|(k, v)| (k.as_os_str().into(), v.as_os_str().into())).collect(),
             stdin: launch.stdin.len() as u64,
@@ -107,10 +109,11 @@ impl Order {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::host) enum Answer {
-    /// The child ran and its tree is gone, but for `left` processes that could not be ended.
-    Ended { code: Option<i32>, signal: Option<i32>, strays: u32, left: u32, level: Level },
-    /// The child was not started.
-    NotStarted { why: String },
+    /// The child of this turn (from 0) was the last one; its tree is gone, but for `left` processes that could not be
+    /// ended.
+    Ended { turn: usize, code: Option<i32>, signal: Option<i32>, strays: u32, left: u32, level: Level },
+    /// The child of this turn was not started.
+    NotStarted { turn: usize, why: String },
     /// A network of its own is impossible here; nothing was started. The conductor decides what now.
     NoLoopback { why: String },
 }
