@@ -14,6 +14,7 @@ mod asking;
 mod choice;
 mod command;
 mod home;
+pub mod kit;
 mod locate;
 mod login;
 mod program;
@@ -35,7 +36,7 @@ pub use told::{Fault, ToolCall, ToolOutcome, Usage};
 
 use crate::host::path::escape;
 use crate::host::process::{Ending, LogFile};
-use crate::host::sandbox::Level;
+use crate::host::sandbox::{Contact, Endpoint, Level};
 use std::path::Path;
 use std::time::Duration;
 use told::End;
@@ -50,6 +51,8 @@ pub struct Question<'a> {
     pub agent: &'a Agent,
     /// What it is asked to be.
     pub role: Role,
+    /// The places that the settings let every agent with a listed network reach.
+    pub hosts: &'a [Endpoint],
     /// False: no box; the level says so.
     pub confined: bool,
     /// What it reads on standard input.
@@ -92,6 +95,8 @@ pub struct AgentReply {
     pub strays: u32,
     /// What the box enforced.
     pub level: Level,
+    /// What it asked for in a listed network, refused places first.
+    pub contacts: Vec<Contact>,
     /// Both its outputs.
     pub log: LogFile,
     /// For the receipt.

@@ -183,9 +183,16 @@ impl<'a> Asking<'a> {
         let question = self.question;
         let mut profile = match question.role {
             Role::Verifier => Profile::verifier(vec![home.folder().to_owned()]),
-            Role::Worker => Profile::agent(vec![question.room.to_owned(), home.folder().to_owned()]),
+            Role::Worker => Profile::worker(question.room, home.folder()),
         };
-        profile.network = if question.agent.network { Network::Open } else { profile.network };
+        let hosts = question.agent.hosts(self.host, question.hosts);
+        if question.agent.network {
+            profile.network = Network::Open;
+        } else if hosts.is_empty() {
+            profile.network = Network::Off;
+        } else {
+            profile = profile.reaching(hosts);
+        }
         if !question.confined {
             profile = profile.unconfined();
         }
@@ -276,7 +283,7 @@ impl<'a> Asking<'a> {
             model_asked: agent.model.clone(),
             model: told.model,
             role: self.question.role,
-            network: agent.network_meant(self.host),
+            network: agent.network_meant(self.host, self.question.hosts),
             session: told.session,
             resumed: self.resumed,
             tries: self.tries,
@@ -293,6 +300,7 @@ impl<'a> Asking<'a> {
             took: self.took,
             strays: self.strays,
             level: ended.level,
+            contacts: ended.contacts,
             log: ended.log,
             record,
             opened: told.tools.into_iter().filter_map(|call| call.opened).collect(),
@@ -334,5 +342,6 @@ fn unstarted(question: &Question<'_>, why: String) -> Ended {
         log: LogFile { path: question.log.to_owned(), bytes_total: 0, bytes_kept: 0, sha256 },
         strays: 0,
         level: Level::none("nothing was started"),
+        contacts: Vec::new(),
     }
 }

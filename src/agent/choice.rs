@@ -6,6 +6,7 @@ use super::program::{PROGRAMS, Program};
 use crate::config::{Settings, VerifierProgram};
 use crate::host::Host;
 use crate::host::path::escape;
+use crate::host::sandbox::Endpoint;
 
 /// A settled agent.
 #[derive(Debug, Clone)]
@@ -20,10 +21,10 @@ pub struct Agent {
     pub args: Vec<String>,
     /// Variables it may see beside the allow-list and its own.
     pub env: Vec<String>,
-    /// True if it may reach the network.
+    /// True if it may reach the whole network.
     pub network: bool,
     /// Hosts it may reach beside its model's.
-    pub allow_hosts: Vec<String>,
+    pub allow_hosts: Vec<Endpoint>,
     /// The executable named in the settings; looked up on the `PATH` otherwise.
     pub executable: Option<String>,
     /// Where it was found, once it was looked for.
@@ -165,7 +166,7 @@ fn described_agent(name: &str, described: &VerifierProgram) -> Result<Agent, Age
     }
     Ok(Agent {
         name: name.to_owned(),
-        network: described.network || matches!(kind, AgentKind::Program(_)),
+        network: described.network,
         kind,
         model: described.model.clone(),
         args: described.args.clone(),
@@ -190,28 +191,32 @@ impl Agent {
         program(self) == program(other) && self.model == other.model
     }
 
-    /// The hosts it must reach: its model's, and those of the settings.
-    pub fn hosts(&self, host: &Host) -> Vec<String> {
+    /// The places it may reach: its model's and those of the settings. None: no network at all.
+    pub fn hosts(&self, host: &Host, more: &[Endpoint]) -> Vec<Endpoint> {
         let mut hosts = self.allow_hosts.clone();
         if let AgentKind::Program(program) = &self.kind {
-            let set: Vec<String> =
-                program.endpoints.iter().filter_map(|name| host_of(host.env.text(name)?)).map(str::to_owned).collect();
+            let set: Vec<Endpoint> =
+                program.endpoints.iter().filter_map(|name| endpoint_of(host.env.text(name)?)).collect();
             if set.is_empty() {
-                hosts.extend(program.hosts.iter().map(|name| (*name).to_owned()));
+                hosts.extend(program.hosts.iter().filter_map(|name| name.parse().ok()));
             }
             hosts.extend(set);
+        }
+        if !hosts.is_empty() {
+            hosts.extend(more.iter().cloned());
         }
         hosts.sort();
         hosts.dedup();
         hosts
     }
 
-    /// What its network is meant to be, in words. Nothing narrows an open one down yet, and the words say so.
-    pub(super) fn network_meant(&self, host: &Host) -> String {
-        match self.hosts(host).join(", ") {
-            _ if !self.network => "off".to_owned(),
-            hosts if hosts.is_empty() => "open".to_owned(),
-            hosts => format!("open; nothing limits it to {hosts}"),
+    /// What its network is meant to be, in words.
+    pub(super) fn network_meant(&self, host: &Host, more: &[Endpoint]) -> String {
+        let hosts: Vec<String> = self.hosts(host, more).iter().map(ToString::to_string).collect();
+        match hosts.join(", ") {
+            _ if self.network => "open, as the settings say".to_owned(),
+            hosts if hosts.is_empty() => "off".to_owned(),
+            hosts => format!("listed: {hosts}"),
         }
     }
 
@@ -223,13 +228,13 @@ impl Agent {
     }
 }
 
-/// The host of a URL.
-fn host_of(url: &str) -> Option<&str> {
-    let rest = url.split_once("://")?.1;
+/// The host and port of a URL.
+fn endpoint_of(url: &str) -> Option<Endpoint> {
+    let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let host = if host.starts_with('[') { host.split_inclusive(']').next()? } else { host.split(':').next()? };
-    (!host.is_empty()).then_some(host)
+    let place = authority.rsplit('@').next()?;
+    let named = place.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+    if named || scheme != "http" { place.parse().ok() } else { Endpoint::new(place, 80).ok() }
 }
 
 #[cfg(test)]
@@ -246,7 +251,7 @@ mod tests {
     fn a_built_in_name_needs_no_settings_and_takes_what_they_add() {
         let plain = agent("claude", "").unwrap();
         assert!(matches!(plain.kind, AgentKind::Program(program) if program.name == "claude"));
-        assert!(plain.network && plain.executable.is_none());
+        assert!(!plain.network && plain.executable.is_none());
         let more =
             "verifiers: {claude: {model: m, args: [--effort, high]}, mine: {agent: codex, command: [/opt/codex]}}";
         let added = agent("claude", more).unwrap();
@@ -256,6 +261,19 @@ mod tests {
         assert_eq!(mine.executable.as_deref(), Some("/opt/codex"));
         let own = agent("codex", "verifiers: {codex: {command: [/opt/judge, --strict]}}").unwrap();
         assert!(matches!(own.kind, AgentKind::Command(command) if command.len() == 2), "a described command is meant");
+    }
+
+    #[test]
+    fn a_models_place_is_read_from_its_url() {
+        for (url, place) in [
+            ("http://127.0.0.1:4000/v1", Some("127.0.0.1:4000")),
+            ("https://models.example.org", Some("models.example.org:443")),
+            ("http://user@models.example.org/x", Some("models.example.org:80")),
+            ("http://[::1]:9/x", Some("[::1]:9")),
+            ("models.example.org", None),
+        ] {
+            assert_eq!(endpoint_of(url).map(|place| place.to_string()).as_deref(), place, "{url}");
+        }
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Run<'_> {
             agent: None,
             worker: None,
             instead_of: None,
+            contacts: Vec::new(),
         }))?;
         let heard = match answer {
             MechanicalAnswer::Verdict(_) => {
@@ -165,6 +166,7 @@ impl Run<'_> {
                 resend: objections.as_deref(),
                 limits: &self.settled.settings.limits,
                 sandbox: self.settled.settings.sandbox.require,
+                allow_hosts: &self.settled.settings.sandbox.allow_hosts,
                 log: &log,
                 watch: &watch,
             })?;

@@ -30,6 +30,9 @@ pub struct ConsultedRecord {
     /// What the box enforced; none for the embedded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<crate::host::sandbox::Level>,
+    /// What it asked for in a listed network, refused places first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contacts: Vec<crate::host::sandbox::Contact>,
     /// The program that ran: version, model, tokens, tool calls; none for the embedded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<crate::agent::AgentRecord>>,

@@ -9,6 +9,7 @@ use crate::host::digest::digest;
 use crate::host::git::{GitError, Repo};
 use crate::host::path::RepoPath;
 use crate::host::process::LogFile;
+use crate::host::sandbox::Endpoint;
 use crate::receipts::ConsultedRecord;
 use crate::receipts::redact::redact;
 use std::fmt::Write as _;
@@ -36,6 +37,8 @@ pub struct ConsultInput<'a> {
     pub limits: &'a LimitSettings,
     /// `sandbox.require`.
     pub sandbox: Option<SandboxRequirement>,
+    /// `sandbox.allow-hosts`.
+    pub allow_hosts: &'a [Endpoint],
     /// Where the program's output is kept, as it came: not for travelling.
     pub log: &'a Path,
     /// Files beside the repository that nobody may change meanwhile: the running ledger.
@@ -78,6 +81,7 @@ pub fn consult(input: &ConsultInput<'_>) -> Result<Consulted, GitError> {
         agent: Some(Box::new(redacted(reply.record))),
         worker: None,
         instead_of: None,
+        contacts: reply.contacts,
     };
     Ok(Consulted { record, answer, log: reply.log })
 }
@@ -86,6 +90,7 @@ fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8]) -> Question<'a> {
     Question {
         agent: input.agent,
         role: Role::Verifier,
+        hosts: input.allow_hosts,
         confined: input.sandbox != Some(SandboxRequirement::None),
         brief,
         room: input.room,

@@ -46,6 +46,7 @@ impl Shop {
             &Question {
                 agent: &agent,
                 role: Role::Worker,
+                hosts: &[],
                 confined: true,
                 brief: brief.as_bytes(),
                 room: &self.worktree(),
@@ -164,6 +165,7 @@ fn a_verifier_never_goes_on_with_a_workers_session() {
         &Question {
             agent: &agent,
             role: Role::Verifier,
+            hosts: &[],
             confined: true,
             brief: b"judge",
             room: &shop.worktree(),

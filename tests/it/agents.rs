@@ -69,7 +69,7 @@ fn every_known_program_judges_under_its_own_name_without_settings() {
             assert_eq!(agent["tools"][0]["outcome"], "done", "{name}: {agent}");
             assert!(agent["tools"][0]["input"].as_str().unwrap().contains("greeting.txt"), "{name}");
         }
-        assert!(agent["network"].as_str().unwrap().starts_with("open; nothing limits it to "), "{agent}");
+        assert!(agent["network"].as_str().unwrap().starts_with("listed: "), "{agent}");
         said.decides("land", &["verified"]);
     }
 }

@@ -79,6 +79,7 @@ impl Court {
             token: TOKEN,
             resend,
             limits: &LimitSettings::default(),
+            allow_hosts: &[],
             sandbox,
             log: &self.folder.path().join("log"),
             watch: &[],

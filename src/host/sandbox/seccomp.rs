@@ -125,6 +125,9 @@ fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::Back
         rules.insert(libc::SYS_socket, vec![foreign.clone()]);
         rules.insert(libc::SYS_socketpair, vec![foreign]);
     }
+    if !profile.unix_sockets {
+        refuse_unix_sockets(&mut rules)?;
+    }
     #[cfg(target_arch = "x86_64")]
     {
         let twins: Vec<_> = rules.iter().map(|(call, when)| (X32 + call, when.clone())).collect();
@@ -135,11 +138,23 @@ fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::Back
     Ok(rules)
 }
 
+/// No socket that could be connected to a path. Pairs are connected from birth, unless they are of a kind that sends to
+/// any address.
+fn refuse_unix_sockets(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let unix = || argument(0, SeccompCmpOp::Eq, u64::from(libc::AF_UNIX.unsigned_abs()));
+    rules.entry(libc::SYS_socket).or_default().push(SeccompRule::new(vec![unix()?])?);
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let of_kind = argument(1, SeccompCmpOp::MaskedEq(0xf), u64::from(kind.unsigned_abs()))?;
+        rules.entry(libc::SYS_socketpair).or_default().push(SeccompRule::new(vec![unix()?, of_kind])?);
+    }
+    Ok(())
+}
+
 /// The socket families a child may use; `None`: all.
 fn families(network: Network) -> Option<&'static [i32]> {
     match network {
         Network::Off => Some(&[libc::AF_UNIX]),
-        Network::Loopback => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Network::Loopback | Network::Listed => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
         Network::Open => None,
     }
 }
