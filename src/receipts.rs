@@ -8,6 +8,7 @@ mod bites;
 pub mod case;
 mod check;
 mod compared;
+mod consulted;
 pub mod ledger;
 mod masked;
 mod test_name;
@@ -15,6 +16,7 @@ mod test_name;
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use check::{CheckReport, Finding, Remedy, State};
 pub use compared::ComparedRecord;
+pub use consulted::{ConsultedRecord, WorkerNamed};
 pub use test_name::Named;
 
 use crate::claim::{Claim, Sighting};
@@ -313,37 +315,6 @@ pub struct ProofRecord {
     pub observed: String,
     /// The receipts it rests on.
     pub receipts: Vec<u32>,
-}
-
-/// A verifier was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct ConsultedRecord {
-    /// Its name, and model if it has one.
-    pub verifier: String,
-    /// True for the one resend.
-    pub resend: bool,
-    /// SHA-256 of the brief.
-    pub brief_digest: String,
-    /// Changed paths whose text the brief did not carry.
-    pub not_shown: Vec<RepoPath>,
-    /// Of those, the ones it is known to have opened.
-    pub opened: Vec<RepoPath>,
-    /// How its process ended; none for the embedded one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ending: Option<crate::host::process::Ending>,
-    /// SHA-256 of the answer.
-    pub answer_digest: String,
-    /// What changed while it ran: room tree, refs, HEAD, config, hooks, stash. Any entry voids the verdict.
-    pub trespasses: Vec<String>,
-    /// What else changed meanwhile that cannot be its doing, in words.
-    pub bystanders: Vec<String>,
-    /// What the box enforced; none for the embedded one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<crate::host::sandbox::Level>,
-    /// What it asked for in a listed network, refused places first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contacts: Vec<crate::host::sandbox::Contact>,
 }
 
 /// What an answer amounts to.

@@ -11,6 +11,8 @@
 )]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod agent_sessions;
+mod agents;
 mod bad_input;
 mod bad_runner;
 mod bites;

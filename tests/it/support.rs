@@ -1,6 +1,7 @@
 //! What the tests share: a repository nobody else sees, the real binary run in an emptied environment, small boards,
 //! scripted verifiers, and the invariants that hold after every case.
 
+pub(crate) mod agent;
 mod board;
 mod fake;
 mod fingerprint;

@@ -296,7 +296,7 @@ fn tmpfs() -> PathBuf {
     if variable("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-fn search_path() -> OsString {
+pub(super) fn search_path() -> OsString {
     variable("PATH").expect("the tests need a PATH")
 }
 
