@@ -34,7 +34,8 @@ pub struct Profile {
     pub role: Role,
     /// False: run without a box. The level says so.
     pub confined: bool,
-    /// Refuse changes of mode, owner, times and extended attributes everywhere, because Landlock does not cover them.
+    /// Refuse changes of mode, owner and extended attributes everywhere, because Landlock does not cover them; changes of
+    /// times are answered with success and not made.
     pub read_only_metadata: bool,
     /// Let the child write all of `/dev/shm`; Python's `multiprocessing` needs it.
     pub shared_memory: bool,
