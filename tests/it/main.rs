@@ -11,6 +11,7 @@
 )]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod agents_real;
 mod bad_input;
 mod bites;
 mod board;
@@ -22,6 +23,8 @@ mod diff;
 mod docs;
 mod drive;
 mod encoding;
+#[path = "../fakes/mod.rs"]
+mod fakes;
 mod gate;
 mod house;
 mod injection;
