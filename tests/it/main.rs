@@ -26,6 +26,7 @@ mod encoding;
 #[path = "../fakes/mod.rs"]
 mod fakes;
 mod gate;
+mod hostile;
 mod house;
 mod injection;
 mod kept;
