@@ -7,7 +7,7 @@
 mod command;
 
 use crate::host::process::{Ending, LogFile};
-use crate::host::sandbox::Level;
+use crate::host::sandbox::{Contact, Endpoint, Level};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,8 +23,10 @@ pub struct Question<'a> {
     pub command: &'a [String],
     /// Variables it may see beside the allow-list.
     pub env: &'a [String],
-    /// True if it may reach the network.
+    /// True if it may reach the whole network.
     pub network: bool,
+    /// Else: the places that it may reach.
+    pub hosts: &'a [Endpoint],
     /// False: no box; the level says so.
     pub confined: bool,
     /// What it reads on standard input.
@@ -54,6 +56,8 @@ pub struct AgentReply {
     pub strays: u32,
     /// What the box enforced.
     pub level: Level,
+    /// What it asked for in a listed network, refused places first.
+    pub contacts: Vec<Contact>,
     /// Both its outputs.
     pub log: LogFile,
 }

@@ -8,6 +8,7 @@ mod parse;
 
 pub use parse::{Layer, SettingsError, read_yaml, settle};
 
+use crate::host::sandbox::Endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,9 +56,13 @@ pub struct VerifierProgram {
     /// Variables it may see beside the allow-list (its own key, for instance).
     #[serde(default)]
     pub env: Vec<String>,
-    /// True if it needs the network.
+    /// True if it needs the whole network.
     #[serde(default)]
     pub network: bool,
+    /// The places it needs, its model's for instance; others are refused and named in the receipt. As
+    /// `sandbox.allow-hosts`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// How to run the tests.
@@ -161,6 +166,10 @@ pub struct SandboxSettings {
     /// The network of test runs: `loopback` (default), `off` or `open`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests_network: Option<NetworkSetting>,
+    /// Places that every agent may reach beside its model: `api.example.com`, `registry.example.com:8443`,
+    /// `127.0.0.1:8080`. Port 443 unless said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// See [`SandboxSettings::require`].

@@ -8,10 +8,11 @@ mod bites;
 pub mod case;
 mod compared;
 pub mod ledger;
-pub mod redact;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+
+pub use crate::host::redact;
 
 use crate::claim::{Claim, Sighting};
 use crate::host::ids::{CommitId, TreeId};
@@ -276,6 +277,19 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// The same with every secret in its words masked: findings quote lines of the claim, and they are sealed.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        let mask = |text: &mut String| *text = redact::redact_text(text);
+        mask(&mut self.note);
+        for finding in &mut self.findings {
+            mask(&mut finding.place);
+            mask(&mut finding.expected);
+            mask(&mut finding.observed);
+        }
+        self
+    }
+
     /// A check that looked and found these; no finding is a pass.
     pub fn of(id: &str, findings: Vec<Finding>) -> Self {
         let state = findings.iter().map(|f| f.state).max().unwrap_or(State::Pass);
@@ -446,6 +460,9 @@ pub struct ConsultedRecord {
     /// What the box enforced; none for the embedded one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<crate::host::sandbox::Level>,
+    /// What it asked for in a listed network, refused places first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contacts: Vec<crate::host::sandbox::Contact>,
 }
 
 /// What an answer amounts to.

@@ -42,6 +42,8 @@ fn launch(host: &Host, question: &Question<'_>, scratch: &Path) -> Launch {
     let mut profile = Profile::verifier(vec![scratch.to_owned()]);
     if question.network {
         profile.network = Network::Open;
+    } else if !question.hosts.is_empty() {
+        profile = profile.reaching(question.hosts.to_vec());
     }
     if !question.confined {
         profile = profile.unconfined();
@@ -116,6 +118,7 @@ fn reply(ended: Ended) -> AgentReply {
         took: ended.took,
         strays: ended.strays,
         level: ended.level,
+        contacts: ended.contacts,
         log: ended.log,
     }
 }
@@ -130,6 +133,7 @@ fn unasked(question: &Question<'_>, why: String) -> AgentReply {
         took: Duration::ZERO,
         strays: 0,
         level: Level::none("nothing was started"),
+        contacts: Vec::new(),
         log: LogFile { path: question.log.to_owned(), bytes_total: 0, bytes_kept: 0, sha256 },
     }
 }

@@ -7,11 +7,13 @@
 
 mod command;
 mod diff;
+mod keys;
 mod objects;
 mod refs;
 
 pub use command::{Git, Output};
 pub use diff::{Change, ChangeKind};
+pub use keys::signing_key;
 pub use objects::{Entry, EntryKind};
 pub use refs::{RefMove, RefName};
 

@@ -215,7 +215,7 @@ impl Room {
             log: self.slot.log(),
             capture: LARGEST_ANSWER,
             limits: Limits::within(GIT_LIMIT),
-            profile: Profile { network: Network::Off, ..Profile::checks(write) },
+            profile: Profile { network: Network::Off, unix_sockets: false, ..Profile::checks(write) },
         };
         let ended = run_to_end(host, &launch);
         if !ended.ending.is_success() {

@@ -81,6 +81,7 @@ impl Run<'_> {
             trespasses: Vec::new(),
             bystanders: Vec::new(),
             level: None,
+            contacts: Vec::new(),
         }))?;
         let heard = match answer {
             MechanicalAnswer::Verdict(_) => {
@@ -128,6 +129,7 @@ impl Run<'_> {
                 resend: objections.as_deref(),
                 limits: &self.settled.settings.limits,
                 sandbox: self.settled.settings.sandbox.require,
+                allow_hosts: &self.settled.settings.sandbox.allow_hosts,
                 log: &log,
                 watch: &watch,
             })?;

@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn check(&mut self, report: CheckReport) -> Result<(), VerifyError> {
-        self.recorder.record(Fact::Check(report)).map(|_| ())
+        self.recorder.record(Fact::Check(report.without_secrets())).map(|_| ())
     }
 
     /// True if a check denied and nobody asked for the rest.

@@ -8,6 +8,7 @@ use crate::config::{LimitSettings, SandboxRequirement, VerifierProgram};
 use crate::host::digest::digest;
 use crate::host::git::{GitError, Repo};
 use crate::host::process::LogFile;
+use crate::host::sandbox::Endpoint;
 use crate::receipts::ConsultedRecord;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub struct ConsultInput<'a> {
     pub limits: &'a LimitSettings,
     /// `sandbox.require`.
     pub sandbox: Option<SandboxRequirement>,
+    /// `sandbox.allow-hosts`.
+    pub allow_hosts: &'a [Endpoint],
     /// Where the program's output is kept, as it came: not for travelling.
     pub log: &'a Path,
     /// Files beside the repository that nobody may change meanwhile: the running ledger.
@@ -60,8 +63,9 @@ pub struct Consulted {
 pub fn consult(input: &ConsultInput<'_>) -> Result<Consulted, GitError> {
     let watched = Watched { repo: input.repo, room: input.room, case: input.case, also: input.watch };
     let text = told(input);
+    let hosts = hosts(input);
     let watch = Watch::before(&watched)?;
-    let reply = ask_command(input.repo.host(), &question(input, text.as_bytes()));
+    let reply = ask_command(input.repo.host(), &question(input, text.as_bytes(), &hosts));
     let found = watch.after(&watched, reply.level.enforced);
     let answer = heard(input, &reply);
     let record = ConsultedRecord {
@@ -76,15 +80,23 @@ pub fn consult(input: &ConsultInput<'_>) -> Result<Consulted, GitError> {
         trespasses: found.trespasses,
         bystanders: found.bystanders,
         level: Some(reply.level),
+        contacts: reply.contacts,
     };
     Ok(Consulted { record, answer, log: reply.log })
 }
 
-fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8]) -> Question<'a> {
+/// What a program that names its hosts may reach: those, and what the settings add for everybody.
+fn hosts(input: &ConsultInput<'_>) -> Vec<Endpoint> {
+    let own = &input.program.allow_hosts;
+    if own.is_empty() { Vec::new() } else { own.iter().chain(input.allow_hosts).cloned().collect() }
+}
+
+fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8], hosts: &'a [Endpoint]) -> Question<'a> {
     Question {
         command: &input.program.command,
         env: &input.program.env,
         network: input.program.network,
+        hosts,
         confined: input.sandbox != Some(SandboxRequirement::None),
         brief,
         room: input.room,

@@ -61,6 +61,7 @@ impl Court {
             model: Some("m-1".to_owned()),
             env: vec!["JUDGE_KEY".to_owned()],
             network: false,
+            allow_hosts: Vec::new(),
         };
         let not_shown = vec!["big.txt".into()];
         let brief = Brief { text: "The brief.\n".to_owned(), shown: Vec::new(), not_shown };
@@ -74,6 +75,7 @@ impl Court {
             token: TOKEN,
             resend,
             limits: &LimitSettings::default(),
+            allow_hosts: &[],
             sandbox,
             log: &self.folder.path().join("log"),
             watch: &[],

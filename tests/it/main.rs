@@ -26,11 +26,13 @@ mod encoding;
 #[path = "../fakes/mod.rs"]
 mod fakes;
 mod gate;
+mod gateway;
 mod hostile;
 mod house;
 mod injection;
 mod kept;
 mod line_endings;
+mod probes;
 mod process;
 mod prompt;
 mod real_board;

@@ -282,6 +282,7 @@ fn hack_runner_config_what_judges_the_claim_is_asked_about() {
                 model: None,
                 env: Vec::new(),
                 network: false,
+                allow_hosts: Vec::new(),
             };
             s.verifiers.insert("j".to_owned(), program);
         })

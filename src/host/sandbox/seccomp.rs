@@ -44,8 +44,9 @@ const ALWAYS: &[i64] = &[
 const PEEK: &[i64] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd];
 
-/// Changes of a file's times. They are answered with success and not made: agents stamp their own lock files and
-/// whatever they unpack, and do not start where that fails. No content depends on it.
+/// Changes of a file's times. To a verifier they are answered with success and not made: agents stamp their own lock
+/// files and whatever they unpack, and do not start where that fails. No content depends on it. The snapshot's git is
+/// told the truth, since it freshens an object instead of storing it again.
 const TIMES: &[i64] = &[libc::SYS_utimensat];
 
 /// The same, by the calls only old architectures have.
@@ -105,7 +106,7 @@ fn set(profile: &Profile, landlocked: bool) -> Result<(), String> {
     apply(rules, libc::EPERM)?;
     if profile.read_only_metadata {
         let times = TIMES.iter().chain(OLD_TIMES).map(|call| (*call, Vec::new()));
-        apply(with_twins(times.collect()), 0)?;
+        apply(with_twins(times.collect()), if profile.role == Role::Verifier { 0 } else { libc::EPERM })?;
     }
     Ok(())
 }
@@ -142,6 +143,9 @@ fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::Back
         rules.insert(libc::SYS_socket, vec![foreign.clone()]);
         rules.insert(libc::SYS_socketpair, vec![foreign]);
     }
+    if !profile.unix_sockets {
+        refuse_unix_sockets(&mut rules)?;
+    }
     #[cfg(target_arch = "x86_64")]
     if rules.contains_key(&libc::SYS_ptrace) {
         rules.extend(X32_OWN.iter().map(|call| (*call, Vec::new())));
@@ -164,11 +168,23 @@ fn with_twins(rules: Rules) -> Rules {
     rules
 }
 
+/// No socket that could be connected to a path. Pairs are connected from birth, unless they are of a kind that sends to
+/// any address.
+fn refuse_unix_sockets(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let unix = || argument(0, SeccompCmpOp::Eq, u64::from(libc::AF_UNIX.unsigned_abs()));
+    rules.entry(libc::SYS_socket).or_default().push(SeccompRule::new(vec![unix()?])?);
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let of_kind = argument(1, SeccompCmpOp::MaskedEq(0xf), u64::from(kind.unsigned_abs()))?;
+        rules.entry(libc::SYS_socketpair).or_default().push(SeccompRule::new(vec![unix()?, of_kind])?);
+    }
+    Ok(())
+}
+
 /// The socket families a child may use; `None`: all.
 fn families(network: Network) -> Option<&'static [i32]> {
     match network {
         Network::Off => Some(&[libc::AF_UNIX]),
-        Network::Loopback => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Network::Loopback | Network::Listed => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
         Network::Open => None,
     }
 }
