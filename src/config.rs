@@ -72,6 +72,9 @@ pub struct TestSettings {
     /// The command line, for `sh -c` at the top of the tree; without one it is discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Where the command was said, for messages, if not in a settings file.
+    #[serde(skip)]
+    pub command_said: Option<&'static str>,
     /// Commands that prepare a room, in order; without any the known set-ups apply.
     pub setup: Vec<String>,
     /// A report the command writes, relative to the top of the tree.
@@ -200,6 +203,8 @@ pub enum NetworkSetting {
 pub struct LimitSettings {
     /// Wall-clock seconds of one test run.
     pub tests_seconds: u64,
+    /// Seconds that a test run may print nothing at all; 0 sets no such limit.
+    pub tests_idle_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
@@ -216,6 +221,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             tests_seconds: 1_800,
+            tests_idle_seconds: 900,
             setup_seconds: 900,
             boot_seconds: 60,
             verifier_seconds: 1_800,

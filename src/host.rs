@@ -10,6 +10,7 @@ pub mod ids;
 pub mod path;
 pub mod process;
 pub mod random;
+pub mod reach;
 pub mod redact;
 pub mod room;
 pub mod sandbox;

@@ -6,6 +6,7 @@
 mod asking;
 mod closing;
 mod consulting;
+pub mod doctor;
 mod judge;
 mod outcome;
 mod proving;
@@ -47,6 +48,8 @@ pub struct VerifyRequest {
     pub verifier: Option<String>,
     /// The test command, if the user gave one.
     pub tests: Option<String>,
+    /// Run no tests at all: no PASS can land then.
+    pub no_tests: bool,
     /// Run everything even after a deny.
     pub all_checks: bool,
     /// A run without a task is held instead of passed.

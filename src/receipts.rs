@@ -8,9 +8,12 @@ mod bites;
 pub mod case;
 mod compared;
 pub mod ledger;
+mod masked;
+mod test_name;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use compared::ComparedRecord;
+pub use test_name::Named;
 
 pub use crate::host::redact;
 
@@ -277,19 +280,6 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// The same with every secret in its words masked: findings quote lines of the claim, and they are sealed.
-    #[must_use]
-    pub fn without_secrets(mut self) -> Self {
-        let mask = |text: &mut String| *text = redact::redact_text(text);
-        mask(&mut self.note);
-        for finding in &mut self.findings {
-            mask(&mut finding.place);
-            mask(&mut finding.expected);
-            mask(&mut finding.observed);
-        }
-        self
-    }
-
     /// A check that looked and found these; no finding is a pass.
     pub fn of(id: &str, findings: Vec<Finding>) -> Self {
         let state = findings.iter().map(|f| f.state).max().unwrap_or(State::Pass);
@@ -337,6 +327,8 @@ pub enum Purpose {
     Canary,
     /// Launch the program and ask it.
     Drive,
+    /// Ask a test runner which tests it would run.
+    Listing,
 }
 
 /// A command run by us, in a room, in the box.

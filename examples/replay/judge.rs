@@ -16,6 +16,8 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// Run the tests.
     pub(crate) tests: bool,
+    /// Tell what changed tests show, and judge nothing.
+    pub(crate) bites: bool,
     /// This task alone.
     pub(crate) only: Option<String>,
     /// Print each finding.
@@ -82,27 +84,24 @@ impl Judge {
             base: Some(claim.base.clone()),
             report: ReportWord::None,
             verifier: None,
-            // Left-out tests cannot be told to `verify`; what this command shows is dropped below.
-            tests: (!self.tests).then(|| "true".to_owned()),
+            tests: None,
+            no_tests: !self.tests,
             all_checks: self.tests,
             require_task: false,
             fresh: true,
             seal_floor: false,
         };
         match verify(&request, &self.host, &mut Silent) {
-            Ok(outcome) => self.judged(outcome),
+            Ok(outcome) => Self::judged(outcome),
             Err(why) => Judged { decision: "error".to_owned(), reasons: vec![why.to_string()], checks: Vec::new() },
         }
     }
 
-    fn judged(&self, outcome: Outcome) -> Judged {
-        let mut checks = outcome.floor.checks;
-        checks.retain(|check| self.tests || check.id != tests_run::ID);
-        let reasons = outcome.decision.reasons.into_iter().map(|reason| reason.code);
-        let mut reasons: Vec<String> =
-            reasons.filter(|code| self.tests || code.rsplit(':').next() != Some(tests_run::ID)).collect();
+    fn judged(outcome: Outcome) -> Judged {
+        // Every decision says why: a line without a code would tell nothing.
+        let mut reasons: Vec<String> = outcome.decision.reasons.into_iter().map(|reason| reason.code).collect();
         reasons.dedup();
-        Judged { decision: word(outcome.decision.kind), reasons, checks }
+        Judged { decision: word(outcome.decision.kind), reasons, checks: outcome.floor.checks }
     }
 }
 

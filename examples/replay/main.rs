@@ -3,12 +3,15 @@
 //!
 //! ```text
 //! cargo run --release --example replay -- <clone> [--no-tests] [--only ID] [--findings] [--jobs N]
+//! cargo run --release --example replay -- <clone> --bites [--only ID] [--findings]
 //! ```
 //! One line a commit and task, then the totals. The clone is only read; claims, bases and cases are made in a scratch
-//! clone that borrows its objects. Tests run for real unless `--no-tests` is given.
+//! clone that borrows its objects. Tests run for real unless `--no-tests` is given. With `--bites` nothing is decided:
+//! the changed tests of each integration are run on both sides, and it is told how many bite.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, for people")]
 
+mod bites;
 mod board;
 mod git;
 mod history;
@@ -28,9 +31,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use totals::Totals;
 
-const USAGE: &str = "usage: replay <clone> [--no-tests] [--only ID] [--findings] [--jobs N]
+const USAGE: &str = "usage: replay <clone> [--no-tests | --bites] [--only ID] [--findings] [--jobs N]
   --no-tests   leave `tests-run` out: the checks that need no room
-  --only ID    this task alone
+  --bites      the changed tests of each integration: executed, biting, guarding, failing before
+  --only ID    this task alone (with --bites also: the commit whose id begins so)
   --findings   each finding below its line
   --jobs N     as many claims at a time, each in its own scratch clone (1)";
 
@@ -44,7 +48,8 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    match replay(&clone, &options) {
+    let done = if options.bites { show_bites(&clone, &options) } else { replay(&clone, &options) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("error: {why}");
@@ -55,10 +60,11 @@ fn main() -> ExitCode {
 
 fn read(mut words: impl Iterator<Item = String>) -> Option<(PathBuf, Options)> {
     let mut clone = None;
-    let mut options = Options { tests: true, only: None, findings: false, jobs: 1 };
+    let mut options = Options { tests: true, bites: false, only: None, findings: false, jobs: 1 };
     while let Some(word) = words.next() {
         match word.as_str() {
             "--no-tests" => options.tests = false,
+            "--bites" => options.bites = true,
             "--findings" => options.findings = true,
             "--only" => options.only = Some(words.next()?),
             "--jobs" => options.jobs = words.next()?.parse().ok().filter(|jobs| (1..=64).contains(jobs))?,
@@ -98,6 +104,21 @@ fn replay(original: &Path, options: &Options) -> Result<(), Failed> {
     })?;
     println!("\n{totals}");
     println!("{}", board::read(&judge::host(&clone)?, &clone)?);
+    Ok(())
+}
+
+/// One commit after the other: their tests are fast, and some of them mind their neighbours.
+fn show_bites(original: &Path, options: &Options) -> Result<(), Failed> {
+    let clone = Clone::borrow(original)?;
+    let commits = bites::commits(&clone, &history::steps(&clone)?, options.only.as_deref())?;
+    let runner = bites::Bites::new(&clone)?;
+    let mut sums = bites::Sums::default();
+    for changed in &commits {
+        let shown = runner.show(changed)?;
+        println!("{}", shown.line(changed, options.findings));
+        sums.count(&shown);
+    }
+    println!("\n{sums}");
     Ok(())
 }
 

@@ -50,7 +50,7 @@ pub enum BaseError {
 
 /// The base a user named, or the one the rules find for the worktree's HEAD.
 ///
-/// Without a name: the branch's upstream (if it tracks another branch) or its creation point in the reflog; else the
+/// Without a name: the branch's upstream (if it tracks another branch) or the latest entry of its reflog that created or reset it; else the
 /// merge-base with `origin/HEAD`; else with `main` or `master`.
 ///
 /// # Errors
@@ -119,11 +119,12 @@ fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
     let name = format!("refs/heads/{branch}");
     let output = repo.git().run_unchecked(["reflog", "show", "--no-abbrev", "--format=%H%x00%gs", &name, "--"])?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let Some((id, words)) = text.lines().last().and_then(|line| line.split_once('\0')) else { return Ok(None) };
-    let Ok(created) = CommitId::new(id) else { return Ok(None) };
-    if !words.starts_with("branch: Created from") {
-        return Ok(None);
-    }
+    let entries: Vec<(CommitId, &str)> = text
+        .lines()
+        .filter_map(|line| line.split_once('\0'))
+        .filter_map(|(id, words)| Some((CommitId::new(id).ok()?, words)))
+        .collect();
+    let Some((created, how)) = latest_start(repo, &entries)? else { return Ok(None) };
     // A branch that took in the default branch since is measured from there: its own work begins after it.
     if let Ok(Base { commit, rule }) = from_default_branch(repo, head)
         && commit != created
@@ -132,7 +133,26 @@ fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
     {
         return Ok(Some(Base { commit, rule: format!("{rule}, newer than the creation of {branch}") }));
     }
-    Ok(Some(Base { commit: created, rule: format!("creation of {branch} in its reflog") }))
+    Ok(Some(Base { commit: created, rule: format!("{how} of {branch} in its reflog") }))
+}
+
+/// The latest entry of a reflog (newest first) that made the branch or put it elsewhere (`git branch -f`, `git checkout
+/// -B`, `git switch -C`). One that leads to the branch's own commits is no start: it would hide them.
+fn latest_start(repo: &Repo, entries: &[(CommitId, &str)]) -> Result<Option<(CommitId, &'static str)>, BaseError> {
+    let start = |words: &str| {
+        let forms = [("branch: Created from", "creation"), ("branch: Reset to", "latest reset")];
+        forms.into_iter().find(|(form, _)| words.starts_with(form)).map(|(_, how)| how)
+    };
+    for (at, (commit, words)) in entries.iter().enumerate() {
+        let Some(how) = start(words) else { continue };
+        let mut own = entries[at + 1..].iter().filter(|(_, words)| start(words).is_none());
+        let holds_own =
+            own.try_fold(false, |found, (own, _)| Ok::<_, BaseError>(found || repo.is_ancestor(own, commit)?));
+        if !holds_own? {
+            return Ok(Some((commit.clone(), how)));
+        }
+    }
+    Ok(None)
 }
 
 fn from_default_branch(repo: &Repo, head: &CommitId) -> Result<Base, BaseError> {

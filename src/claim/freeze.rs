@@ -4,8 +4,8 @@
 //! `git write-tree`. New objects go to a quarantine first, so that refused work never enters the object store. The
 //! snapshot's git runs in the box: a worker may have planted filters that `add` would execute.
 
-use super::quarantine::{Quarantine, said};
-use super::sightings;
+use super::quarantine::{self, Quarantine, said};
+use super::sightings::{self, Listings};
 use super::{Claim, Sighting, SightingKind};
 use crate::host::git::{Change, ChangeKind, GitError, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -16,6 +16,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// More than this many bytes are no tree's id.
+const LARGEST_ID: u64 = 1 << 10;
 
 /// Why work could not be frozen. All of it is the environment's fault, never the worker's.
 #[derive(Debug, thiserror::Error)]
@@ -83,16 +86,17 @@ pub struct Frozen {
 pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeError> {
     let quarantine = Quarantine::open(repo)?;
     quarantine.copy_index(repo)?;
-    let level = add_everything(repo, &quarantine)?;
+    // What does not depend on each other runs side by side: the configuration beside `add`, the listings beside the diff.
+    let config = sightings::start_config(repo)?;
+    let (mut tree, level) = add_everything(repo, &quarantine)?;
+    let listings = Listings::start(repo, &quarantine, config)?;
     repo.enter_quarantine(quarantine.objects())?;
     let base_tree = repo.tree_of(base)?;
-    let mut tree = write_tree(repo, &quarantine)?;
     let mut changed = repo.changes(&base_tree, &tree)?;
     let mut sightings = Vec::new();
     let phantoms = untouched_but_changed(repo, &changed)?;
     if !phantoms.is_empty() {
-        put_back(repo, &quarantine, &phantoms)?;
-        tree = write_tree(repo, &quarantine)?;
+        tree = put_back(repo, &quarantine, &phantoms)?;
         changed = repo.changes(&base_tree, &tree)?;
         sightings.extend(phantoms.into_iter().map(|change| Sighting {
             kind: SightingKind::LineEndings,
@@ -101,7 +105,7 @@ pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeErr
                 .to_owned(),
         }));
     }
-    sightings.extend(sightings::look_around(repo, base, &base_tree, &tree, &changed, &quarantine)?);
+    sightings.extend(sightings::look_around(repo, base, (&base_tree, &tree), &changed, &quarantine, listings)?);
     Ok(Frozen {
         base: base.clone(),
         base_tree,
@@ -180,7 +184,8 @@ fn create_claim_ref(repo: &Repo, key: &str, number: u32, commit: &CommitId) -> R
     Ok(name.as_str().to_owned())
 }
 
-fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeError> {
+/// `git add` and `git write-tree`, in one box.
+fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<(TreeId, Level), FreezeError> {
     // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
     // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
     let mut words: Vec<OsString> =
@@ -190,12 +195,27 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Level, FreezeE
         pathspec.push(inside);
         pathspec
     }));
-    let ended = quarantine.run_in_box(repo, &words, Vec::new(), 0);
-    if ended.ending.is_success() {
-        // Git only warns about a folder it cannot open, and leaves out what is inside: any word of it is reason to look.
-        return if ended.log.bytes_total == 0 { Ok(ended.level) } else { all_readable(repo).map(|()| ended.level) };
+    let ended = quarantine.run_in_box(repo, &[words, write_tree()], Vec::new(), LARGEST_ID);
+    if ended.turn == 0 {
+        let (ending, said) = (ended.ending.sentence(), said(&ended));
+        return Err(FreezeError::Unreadable { tree: repo.top().to_owned(), ending, said });
     }
-    Err(FreezeError::Unreadable { tree: repo.top().to_owned(), ending: ended.ending.sentence(), said: said(&ended) })
+    let tree = tree_id(&quarantine::answer(repo, "write-tree", &ended, LARGEST_ID)?)?;
+    // Git only warns about a folder it cannot open, and leaves out what is inside: any word beside the tree's id is
+    // reason to look.
+    if ended.log.bytes_total != ended.stdout_total {
+        all_readable(repo)?;
+    }
+    Ok((tree, ended.level))
+}
+
+fn write_tree() -> Vec<OsString> {
+    vec!["write-tree".into()]
+}
+
+fn tree_id(answer: &[u8]) -> Result<TreeId, FreezeError> {
+    TreeId::new(String::from_utf8_lossy(answer.trim_ascii_end()).as_ref())
+        .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() }.into())
 }
 
 /// Refuses a worktree with a folder that cannot be opened: what it holds is unknown. Folders that are ignored anyway
@@ -245,12 +265,6 @@ fn unignored(repo: &Repo, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Freez
     Ok(paths)
 }
 
-fn write_tree(repo: &Repo, quarantine: &Quarantine) -> Result<TreeId, FreezeError> {
-    let answer = quarantine.answer_in_box(repo, &["write-tree"], Vec::new(), 1 << 10)?;
-    TreeId::new(String::from_utf8_lossy(answer.trim_ascii_end()).as_ref())
-        .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() }.into())
-}
-
 /// Files that `add` would rewrite although their bytes in the worktree are the base's: attributes demand other line ends
 /// than the base has (`git checkout` cannot clear such a path either).
 fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>, FreezeError> {
@@ -272,13 +286,16 @@ fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>,
     Ok(phantoms)
 }
 
-fn put_back(repo: &Repo, quarantine: &Quarantine, phantoms: &[Change]) -> Result<(), FreezeError> {
+/// Gives these paths their old content in the private index; the tree that this makes.
+fn put_back(repo: &Repo, quarantine: &Quarantine, phantoms: &[Change]) -> Result<TreeId, FreezeError> {
     let mut input = Vec::new();
     for change in phantoms {
         input.extend_from_slice(format!("{} {}\t", change.old_mode, change.old).as_bytes());
         input.extend_from_slice(change.path.as_bytes());
         input.push(0);
     }
-    quarantine.answer_in_box(repo, &["update-index", "-z", "--index-info"], input, 1 << 10)?;
-    Ok(())
+    let words = ["update-index", "-z", "--index-info"].map(OsString::from).to_vec();
+    let ended = quarantine.run_in_box(repo, &[words, write_tree()], input, LARGEST_ID);
+    let command = if ended.turn == 0 { "update-index" } else { "write-tree" };
+    tree_id(&quarantine::answer(repo, command, &ended, LARGEST_ID)?)
 }

@@ -1,8 +1,8 @@
 //! A private index and a private object store, until the work is accepted as a claim.
 
-use crate::host::git::{Git, GitError, Repo};
+use crate::host::git::{Git, GitError, Repo, has_no_marks};
 use crate::host::path::escape;
-use crate::host::process::{Ended, Launch, Limits, run_to_end};
+use crate::host::process::{Ended, Launch, Limits, run_in_turn};
 use crate::host::sandbox::Profile;
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
@@ -10,6 +10,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
+
+/// A larger index is left to git.
+const LARGEST_INDEX: u64 = 256 << 20;
 
 /// A folder of our own inside the git directory (same disk as the object store: objects leave it by a rename).
 #[derive(Debug)]
@@ -31,16 +34,17 @@ impl Quarantine {
         Ok(Self { root, objects, index })
     }
 
-    /// Runs a git on the private index, in the box: any git that compares files with an index or writes one may execute
+    /// Runs gits on the private index, each after the success of the one before, in one box: any git that compares files with an index or writes one may execute
     /// filters that a worker planted (writing re-reads files as young as the index). It may write the private index and
     /// store and git-lfs's own store, nothing else; its log lies beside them, where it cannot write.
-    pub(super) fn run_in_box(&self, repo: &Repo, words: &[OsString], stdin: Vec<u8>, capture: u64) -> Ended {
+    pub(super) fn run_in_box(&self, repo: &Repo, gits: &[Vec<OsString>], stdin: Vec<u8>, capture: u64) -> Ended {
         let git = self.apply(repo.git(), repo);
+        let mut lines = gits.iter().map(|words| git.argv(words));
         let mut write = vec![self.root.path().join("work")];
         // git-lfs's clean filter stores its objects beside git's.
         write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
         let launch = Launch {
-            argv: git.argv(words),
+            argv: lines.next().unwrap_or_default(),
             cwd: repo.top().to_owned(),
             env: git.environment(),
             stdin,
@@ -55,7 +59,7 @@ impl Quarantine {
             },
             profile: Profile::snapshot(write),
         };
-        run_to_end(repo.host(), &launch)
+        run_in_turn(repo.host(), &launch, &lines.collect::<Vec<_>>())
     }
 
     pub(super) fn objects(&self) -> &Path {
@@ -80,30 +84,10 @@ impl Quarantine {
         copy.set_times(FileTimes::new().set_modified(time)).map_err(write)
     }
 
-    /// The same where anything but success is an error; its standard output.
-    pub(super) fn answer_in_box(
-        &self,
-        repo: &Repo,
-        words: &[&str],
-        stdin: Vec<u8>,
-        most: u64,
-    ) -> Result<Vec<u8>, GitError> {
-        let line: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let ended = self.run_in_box(repo, &line, stdin, most);
-        if ended.ending.is_success() && ended.stdout_total <= most {
-            return Ok(ended.stdout);
-        }
-        let said = if ended.ending.is_success() {
-            format!("its answer of {} bytes is too long", ended.stdout_total)
-        } else {
-            said(&ended)
-        };
-        Err(GitError::Failed {
-            command: format!("git {}", words.join(" ")),
-            ending: ended.ending.sentence(),
-            tree: repo.top().to_owned(),
-            said,
-        })
+    /// True if the private index is known to hold no entry that git does not look at.
+    pub(super) fn has_no_marks(&self, repo: &Repo) -> bool {
+        let small = fs::metadata(&self.index).is_ok_and(|meta| meta.len() <= LARGEST_INDEX);
+        small && fs::read(&self.index).is_ok_and(|bytes| has_no_marks(&bytes, repo.object_format()))
     }
 
     /// Makes a git work on the private index and store. For one that only reads the index.
@@ -136,6 +120,24 @@ impl Quarantine {
             .filter(|(_, from, _)| !from.components().any(|c| c.as_os_str() == "info"))
             .try_for_each(|(_, from, to)| move_object(&from, &to))
     }
+}
+
+/// The standard output of boxed gits, where anything but success is an error.
+pub(super) fn answer(repo: &Repo, command: &str, ended: &Ended, most: u64) -> Result<Vec<u8>, GitError> {
+    if ended.ending.is_success() && ended.stdout_total <= most {
+        return Ok(ended.stdout.clone());
+    }
+    let said = if ended.ending.is_success() {
+        format!("its answer of {} bytes is too long", ended.stdout_total)
+    } else {
+        said(ended)
+    };
+    Err(GitError::Failed {
+        command: format!("git {command}"),
+        ending: ended.ending.sentence(),
+        tree: repo.top().to_owned(),
+        said,
+    })
 }
 
 /// The end of what a boxed git wrote on both outputs, on one line, escaped.

@@ -2,11 +2,12 @@
 
 use super::quarantine::Quarantine;
 use super::{Sighting, SightingKind, names, submodules};
-use crate::host::git::{Change, GitError, Repo};
+use crate::host::git::{Change, GitError, Output, Repo, Running};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 
 /// Ignored files named at most; the rest is counted.
 const MOST_IGNORED: usize = 50;
@@ -36,21 +37,65 @@ const EXECUTABLE: &[&str] = &[
     "uploadpack.packobjectshook",
 ];
 
+/// The gits that list where work can hide. None of them runs a filter; they run beside what else there is to do. Where a
+/// look at the file itself shows that there is nothing to list, none is started.
+pub(super) struct Listings {
+    flags: Option<Running>,
+    ignored: Running,
+    config: Option<Running>,
+}
+
+impl Listings {
+    /// Starts the listings that read the private index.
+    pub(super) fn start(repo: &Repo, quarantine: &Quarantine, config: Option<Running>) -> Result<Self, GitError> {
+        let git = || quarantine.apply(repo.git(), repo);
+        let ignored = git().start(["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"])?;
+        let plain = quarantine.has_no_marks(repo);
+        let flags = if plain { None } else { Some(git().start(["ls-files", "-v", "-z"])?) };
+        Ok(Self { flags, ignored, config })
+    }
+}
+
+/// Starts the listing of the configuration, if the repository's own files may hold anything of [`EXECUTABLE`].
+pub(super) fn start_config(repo: &Repo) -> Result<Option<Running>, GitError> {
+    let shared = fs::read(repo.common_dir().join("config"));
+    let own = match fs::read(repo.git_dir().join("config.worktree")) {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    };
+    if shared.is_ok_and(|text| names_no_program(&text)) && own.is_ok_and(|text| names_no_program(&text)) {
+        return Ok(None);
+    }
+    repo.git().start(["config", "--list", "--show-scope", "-z"]).map(Some)
+}
+
+/// True if a configuration file cannot name any of [`EXECUTABLE`]: the words for it are nowhere in it. Sections and keys
+/// are written out in such files, in any case of letters; other files come in by `include` only.
+fn names_no_program(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text).to_lowercase();
+    let there = |name: &str| name.split('.').all(|part| text.contains(part));
+    !EXECUTABLE.iter().copied().chain(["alias", "includeif"]).any(there)
+}
+
 /// Everything that a worktree can show beside its tree.
 pub(super) fn look_around(
     repo: &Repo,
     base: &CommitId,
-    base_tree: &TreeId,
-    tree: &TreeId,
+    (base_tree, tree): (&TreeId, &TreeId),
     changed: &[Change],
     quarantine: &Quarantine,
+    listings: Listings,
 ) -> Result<Vec<Sighting>, GitError> {
     let mut seen = Vec::new();
     seen.extend(rewritten_history(repo, base, "HEAD")?);
-    seen.extend(index_flags(repo, quarantine)?);
-    seen.extend(ignored_files(repo, quarantine, changed)?);
+    if let Some(flags) = listings.flags {
+        seen.extend(index_flags(repo, quarantine, &flags.success()?)?);
+    }
+    seen.extend(ignored_files(repo, quarantine, &listings.ignored.success()?, changed)?);
     seen.extend(excludes(repo));
-    seen.extend(executable_config(repo)?);
+    if let Some(config) = listings.config {
+        seen.extend(executable_config(&config.output()?));
+    }
     seen.extend(submodules::look(repo, base_tree, tree, changed, quarantine)?);
     seen.extend(names::collisions(repo, tree, changed)?);
     Ok(seen)
@@ -85,8 +130,7 @@ fn rewritten_history(repo: &Repo, base: &CommitId, rev: &str) -> Result<Option<S
 }
 
 /// Index entries that git was told not to look at. In a sparse checkout, skip-worktree files are absent and fine.
-fn index_flags(repo: &Repo, quarantine: &Quarantine) -> Result<Vec<Sighting>, GitError> {
-    let output = quarantine.apply(repo.git(), repo).run(["ls-files", "-v", "-z"])?;
+fn index_flags(repo: &Repo, quarantine: &Quarantine, output: &Output) -> Result<Vec<Sighting>, GitError> {
     let mut seen = Vec::new();
     for record in output.stdout.split(|b| *b == 0) {
         let [flag, b' ', path @ ..] = record else { continue };
@@ -124,15 +168,19 @@ fn same_as_index(repo: &Repo, quarantine: &Quarantine, path: &RepoPath) -> Resul
 /// Ignored files are not part of what lands, and rooms do not have them; a test that passes only because of one fails
 /// there. They are named so that nobody wonders, and told apart by who ignores them: a rule of the base, or a rule that
 /// came with the work.
-fn ignored_files(repo: &Repo, quarantine: &Quarantine, changed: &[Change]) -> Result<Vec<Sighting>, GitError> {
-    let git = || quarantine.apply(repo.git(), repo);
-    let output = git().run(["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"])?;
+fn ignored_files(
+    repo: &Repo,
+    quarantine: &Quarantine,
+    output: &Output,
+    changed: &[Change],
+) -> Result<Vec<Sighting>, GitError> {
     let files: Vec<&[u8]> = output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty() && !p.ends_with(b"/")).collect();
     if files.is_empty() {
         return Ok(Vec::new());
     }
     let asked = files.iter().take(MOST_IGNORED).flat_map(|p| [p, &b"\0"[..]].concat()).collect::<Vec<u8>>();
-    let rules = git().stdin(asked).run_unchecked(["check-ignore", "-v", "-z", "--stdin"])?;
+    let rules =
+        quarantine.apply(repo.git(), repo).stdin(asked).run_unchecked(["check-ignore", "-v", "-z", "--stdin"])?;
     let changed_rules: BTreeSet<&[u8]> =
         changed.iter().filter(|c| c.path.file_name() == b".gitignore").map(|c| c.path.as_bytes()).collect();
     let mut seen = Vec::new();
@@ -170,8 +218,7 @@ fn excludes(repo: &Repo) -> Option<Sighting> {
     (!rules.is_empty()).then_some(Sighting { kind: SightingKind::Exclude, path: None, detail })
 }
 
-fn executable_config(repo: &Repo) -> Result<Vec<Sighting>, GitError> {
-    let output = repo.git().run_unchecked(["config", "--list", "--show-scope", "-z"])?;
+fn executable_config(output: &Output) -> Vec<Sighting> {
     let mut seen = Vec::new();
     let mut fields = output.stdout.split(|b| *b == 0);
     while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
@@ -191,5 +238,33 @@ fn executable_config(repo: &Repo) -> Result<Vec<Sighting>, GitError> {
             seen.push(Sighting { kind: SightingKind::ExecutableConfig, path: None, detail });
         }
     }
-    Ok(seen)
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_may_run_a_program_is_listed_by_git() {
+        let usual = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.invalid/x.git\n\
+                     \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n[user]\n\tname = T\n";
+        assert!(names_no_program(usual.as_bytes()) && names_no_program(b""));
+        for line in [
+            "[filter \"x\"]\n\tclean = sh -c evil",
+            "[FILTER \"x\"]\n\tProcess=evil",
+            "[diff \"x\"] textconv = evil",
+            "[core]\n\tfsMonitor = evil",
+            "[core]\n\thooksPath = evil",
+            "[core]\n\tsshCommand = evil",
+            "[include]\n\tpath = ../evil",
+            "[includeIf \"gitdir:/\"]\n\tpath = ../evil",
+            "[alias]\n\tx = !evil",
+            "[credential]\n\thelper = !evil",
+            "[gpg \"ssh\"]\n\tprogram = evil",
+            "[merge \"x\"]\n\tdriver = evil",
+        ] {
+            assert!(!names_no_program(format!("{usual}{line}\n").as_bytes()), "{line}");
+        }
+    }
 }

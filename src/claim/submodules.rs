@@ -1,10 +1,11 @@
 //! Gitlinks: a pointer to a commit of another repository is a promise that the commit exists.
 
-use super::quarantine::Quarantine;
+use super::quarantine::{self, Quarantine};
 use super::{Sighting, SightingKind};
 use crate::host::git::{Change, EntryKind, Git, GitError, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// How much of git's answer about submodules is read.
@@ -103,7 +104,8 @@ fn is_published(repo: &Repo, inner: &Path, commit: &str) -> Result<bool, GitErro
 /// Status compares files, inside the submodules too, and so may run filters that a worker planted.
 fn dirty(repo: &Repo, quarantine: &Quarantine) -> Result<Vec<Sighting>, GitError> {
     let words = ["status", "--porcelain=v2", "-z", "--ignore-submodules=none", "--untracked-files=no"];
-    let output = quarantine.answer_in_box(repo, &words, Vec::new(), LARGEST_STATUS)?;
+    let ended = quarantine.run_in_box(repo, &[words.map(OsString::from).to_vec()], Vec::new(), LARGEST_STATUS);
+    let output = quarantine::answer(repo, "status", &ended, LARGEST_STATUS)?;
     let mut seen = Vec::new();
     for record in output.split(|b| *b == 0) {
         let words: Vec<&[u8]> = record.splitn(9, |b| *b == b' ').collect();

@@ -55,6 +55,7 @@ fn request(stage: &Stage, act: &Act) -> VerifyRequest {
         report: ReportWord::Auto,
         verifier: Some("mechanical".to_owned()),
         tests: None,
+        no_tests: false,
         all_checks: false,
         require_task: false,
         fresh: false,

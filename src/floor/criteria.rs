@@ -1,14 +1,15 @@
 //! Check `criteria`: does what each checkable criterion names hold on the claim, and did it hold on the base?
 //!
 //! A file is looked up in the frozen trees, a test in the results of our own run, a command is run in rooms of both
-//! trees. A proof that does not hold denies and names its criterion; one that could not be found out is unknown.
+//! trees. A proof that does not hold denies and names its criterion; one that could not be found out is unknown. A command
+//! that the claim may have made green by rewriting what it runs is asked about (`footing`).
 
+mod footing;
+mod front;
 pub(super) mod names;
 
-use super::test_files::{FileRole, TestFiles};
 use super::tests_run::{Facts, Job, Plan, Side, Site, TestsOutcome, has_pipefail, mask, set_up_all};
 use super::{Inspection, LARGEST_READ};
-use crate::host::git::Change;
 use crate::host::git::EntryKind;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
@@ -107,7 +108,8 @@ pub fn evaluate(
         });
     }
     let mut findings: Vec<Finding> = proven.iter().filter_map(|proven| finding(&proven.record)).collect();
-    findings.extend(proven.iter().filter_map(|proven| rewritten(inspection, &proven.record)));
+    let bench = footing::Bench { inspection, plan, logs };
+    findings.extend(footing::doubts(&bench, &mut proven, &mut runs));
     CriteriaOutcome { report: CheckReport::of(ID, findings), proofs: proven, runs }
 }
 
@@ -142,31 +144,6 @@ fn finding(record: &ProofRecord) -> Option<Finding> {
         expected,
         observed: record.observed.clone(),
         remedy,
-    })
-}
-
-/// A command that proves a criterion, and that the claim rewrote: a script that now says yes proves nothing by itself.
-/// Tests are judged by what they bite, elsewhere.
-fn rewritten(inspection: &Inspection<'_>, record: &ProofRecord) -> Option<Finding> {
-    let command = command_of(&record.proof).filter(|_| record.on_claim == Some(true))?;
-    let named = |path: &RepoPath| {
-        let words = command.split(|c: char| c.is_whitespace() || ";&|()<>".contains(c));
-        let words = words.map(|word| word.trim_matches(['"', '\'']));
-        words.map(|word| word.strip_prefix("./").unwrap_or(word)).any(|word| word.as_bytes() == path.as_bytes())
-    };
-    let files = TestFiles::new(&inspection.settings.tests).ok()?;
-    let is_test = |path: &RepoPath| {
-        let content = inspection.in_claim(path).ok().flatten().unwrap_or_default();
-        files.classify(path, &content) == FileRole::Test
-    };
-    let changed = inspection.claim.changed.iter().flat_map(Change::paths);
-    let path = changed.filter(|path| named(path)).find(|path| !is_test(path))?;
-    Some(Finding {
-        state: State::Ask,
-        place: format!("C{}: {path}", record.criterion),
-        expected: "a command that the claim does not write itself".to_owned(),
-        observed: format!("`{}` runs a file that the claim changed", escape(command.as_bytes())),
-        remedy: Remedy::AskUser,
     })
 }
 

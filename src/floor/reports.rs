@@ -30,6 +30,7 @@ mod cases;
 mod properties;
 
 pub use junit::Dialect;
+pub(in crate::floor) use junit::node_name;
 
 use crate::host::path::RepoPath;
 use crate::receipts::TestCase;
@@ -141,6 +142,12 @@ pub struct Reading {
     pub trouble: Vec<String>,
     /// What is odd about it and takes nothing from its worth, in words.
     pub remarks: Vec<String>,
+    /// True if the run left no report, or an empty one, where the runner was told to write it.
+    #[serde(default)]
+    pub unwritten: bool,
+    /// The files that the runner says it collected, below the folder it ran in; empty if it does not say.
+    #[serde(default)]
+    pub files: Vec<RepoPath>,
 }
 
 /// Totals as a report declares them.

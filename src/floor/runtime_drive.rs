@@ -14,7 +14,7 @@ use crate::host::git::Change;
 use crate::host::ids::CommitId;
 use crate::host::path::{RepoPath, escape};
 use crate::host::process::drive::{Ask, Boot, DRIVE_ARGUMENT, Script, Transcript};
-use crate::host::process::{Ended, Ending};
+use crate::host::process::{Ended, Ending, Limits};
 use crate::host::random;
 use crate::host::sandbox::Network;
 use crate::receipts::{CheckReport, Purpose};
@@ -137,7 +137,7 @@ fn drive_side(
     let argv = vec![inspection.repo.host().helper.clone().into(), DRIVE_ARGUMENT.into()];
     let probes = u32::try_from(script.asks.len()).unwrap_or(u32::MAX);
     let wall = boot.saturating_add(REST).saturating_add(EACH.saturating_mul(probes));
-    let (facts, ended) = site.run_program(&job, argv, stdin, wall);
+    let (facts, ended) = site.run_program(&job, argv, stdin, Limits::within(wall));
     runs.push(facts);
     let transcript = believe(&ended, &token, script.asks.len())?;
     Ok(Drive { transcript, strays: ended.strays, private: ended.level.network == Network::Loopback })

@@ -123,6 +123,11 @@ fn is_prose(name: &str) -> bool {
     ["md", "markdown", "txt", "rst", "adoc", "asciidoc"].contains(&extension(name)) || BARE.contains(&name) || licence
 }
 
+/// True for an image, by its name.
+pub(super) fn is_picture(path: &RepoPath) -> bool {
+    path.as_str().is_some_and(|text| is_image(&text.to_lowercase()))
+}
+
 /// SVG is left out on purpose: it can carry scripts.
 fn is_image(name: &str) -> bool {
     ["png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "ico", "tiff"].contains(&extension(name))

@@ -19,7 +19,7 @@ pub use marker::{Marker, MarkerKind};
 pub use outline::{Function, Outline, TestDefinition};
 pub use splice::{SpliceError, splice};
 
-pub(super) use convention::syntax_of;
+pub(super) use convention::{is_among_tests, is_start_up, syntax_of};
 
 use super::patterns::Patterns;
 use crate::config::TestSettings;

@@ -3,8 +3,8 @@
 //! They are run on a *hybrid*: the base with the claim's tests (`hybrid`). A test that fails there by its own
 //! expectation bites; one that fails only because names are absent bites `by-build`, and mutants then show whether it
 //! would notice wrong code (`weak`); one that passes guards, which is a receipt and no fault. Only a feature or bug task
-//! that claims tests of which none bites is denied (issue B, parts 4 and 7). What does not bite for an unknown reason
-//! stays unknown.
+//! that claims tests of which none bites is denied (issue B, parts 4 and 7); a task without a type counts as a feature,
+//! but only asks, because nobody said that it is one. What does not bite for an unknown reason stays unknown.
 //!
 //! An exception that the code under test raises counts as a failed expectation: the test passes on the claim, so the
 //! claim is what removed it. What a broken machine raises as well (no permission, no connection) does not.
@@ -12,7 +12,7 @@
 mod cause;
 mod cited;
 mod failures;
-mod hybrid;
+pub(in crate::floor) mod hybrid;
 mod mutants;
 mod needed;
 mod rounds;
@@ -23,17 +23,23 @@ use super::Inspection;
 use super::ReportState;
 use super::test_files::TestFiles;
 use super::tests_run::{Facts, Plan, Remembered, Reuse, Side, TestCommand, TestsOutcome};
+use crate::config::Settings;
 use crate::host::git::GitError;
 use crate::receipts::{
     Bite, BiteClass, BitesRecord, CheckReport, Finding, MutationRecord, Purpose, Remedy, State, TestsRecord,
 };
-use crate::task::{Criterion, TaskType};
+use crate::task::Criterion;
+use crate::task::promise::Promise;
 use hybrid::{Changed, Part};
 use std::path::Path;
 use targets::Claimed;
+pub(in crate::floor) use targets::{is_named, is_of, stands_in};
 
 /// The check's public id.
 pub const ID: &str = "tests-bite";
+
+/// What a run on a hybrid may take beyond three times the claim's, in seconds.
+const SPARE_SECONDS: u64 = 60;
 
 const EXPECTED: &str = "a new or changed test fails on the base's production code";
 
@@ -97,9 +103,11 @@ fn look(
     let records: Vec<Option<&TestsRecord>> = commands.iter().map(|command| record_of(tests, command)).collect();
     let targets = targets::targets(&claimed, &records);
     if targets.is_empty() {
-        return Ok((not_found(&claimed, &records, is_promised(inspection)), None));
+        return Ok((not_found(&claimed, &records, promise(inspection)), None));
     }
     let remembered = Remembered::open(inspection, reuse);
+    let settings = in_proportion(inspection.settings, commands, tests);
+    let inspection = &Inspection { settings: &settings, ..*inspection };
     let work = Work { inspection, commands, changed: &changed, logs, remembered: &remembered };
     let (mut bites, hybrids) = rounds::run(&work, &targets, runs).map_err(git)?;
     let mutation = weak::try_mutants(&work, tests, &targets, &mut bites, runs).map_err(git)?;
@@ -120,6 +128,16 @@ fn look(
     Ok((report, Some(record)))
 }
 
+/// The settings, with a time for one run that the claim's own runs are the measure of: tests on code that is not theirs
+/// may wait for ever.
+fn in_proportion(settings: &Settings, commands: &[TestCommand], tests: &TestsOutcome) -> Settings {
+    let took = commands.iter().filter_map(|command| facts_of(tests, command)).map(|facts| facts.command.took_ms);
+    let mut settings = settings.clone();
+    let limit = &mut settings.limits.tests_seconds;
+    *limit = (*limit).min(took.sum::<u64>() / 1000 * 3 + SPARE_SECONDS);
+    settings
+}
+
 /// What the claim's run of this command reported.
 fn record_of<'t>(tests: &'t TestsOutcome, command: &TestCommand) -> Option<&'t TestsRecord> {
     facts_of(tests, command).and_then(|facts| facts.tests.as_ref())
@@ -136,9 +154,11 @@ fn facts_of<'t>(tests: &'t TestsOutcome, command: &TestCommand) -> Option<&'t Fa
     })
 }
 
-/// True for a task whose new behaviour its tests must show.
-fn is_promised(inspection: &Inspection<'_>) -> bool {
-    matches!(inspection.task.and_then(|task| task.kind.as_ref()), Some(TaskType::Feature | TaskType::Bug))
+/// Whether the task promises new behaviour, which its tests must show.
+fn promise(inspection: &Inspection<'_>) -> Promise {
+    inspection.task.map_or(Promise::None, |task| {
+        Promise::of(&task.kind.clone().map(String::from).unwrap_or_default(), task.display_title())
+    })
 }
 
 fn finding(state: State, place: &str, observed: String) -> Finding {
@@ -163,7 +183,9 @@ fn nothing_claimed(inspection: &Inspection<'_>, tests: &TestsOutcome) -> CheckRe
         whole.then(|| records.iter().flat_map(|r| &r.cases).map(|case| (&case.suite, &case.name)).collect())
     };
     match (names(Side::Claim), names(Side::Base)) {
-        (Some(claim), Some(base)) if claim.iter().all(|name| base.contains(name)) && is_promised(inspection) => {
+        (Some(claim), Some(base))
+            if claim.iter().all(|name| base.contains(name)) && promise(inspection) == Promise::Said =>
+        {
             let observed = format!("the report says that {added} tests were added; every test that ran is the base's");
             CheckReport::of(ID, vec![finding(State::Deny, "TESTS_ADDED", observed)])
         }
@@ -173,7 +195,7 @@ fn nothing_claimed(inspection: &Inspection<'_>, tests: &TestsOutcome) -> CheckRe
 }
 
 /// Tests were written and none of them was seen to pass.
-fn not_found(claimed: &[Claimed<'_>], records: &[Option<&TestsRecord>], promised: bool) -> CheckReport {
+fn not_found(claimed: &[Claimed<'_>], records: &[Option<&TestsRecord>], promise: Promise) -> CheckReport {
     let files: Vec<String> = claimed.iter().take(10).map(|claimed| claimed.file.path.to_string()).collect();
     let named = records.iter().any(|record| record.is_some_and(|record| !record.cases.is_empty()));
     let why = if named {
@@ -181,7 +203,11 @@ fn not_found(claimed: &[Claimed<'_>], records: &[Option<&TestsRecord>], promised
     } else {
         "which tests ran is not known"
     };
-    let state = if promised { State::Unknown } else { State::Info };
+    let state = match promise {
+        Promise::Said => State::Unknown,
+        Promise::Assumed => State::Ask,
+        Promise::None => State::Info,
+    };
     CheckReport::of(ID, vec![finding(state, &files.join(", "), why.to_owned())])
 }
 
@@ -197,12 +223,14 @@ fn judge(
     }
     let only_tests = changed.iter().all(|file| matches!(file.part, Part::Test | Part::Configuration));
     let all_guard = bites.iter().all(|bite| bite.class == BiteClass::Guards);
-    let state = match (is_promised(inspection), all_guard) {
-        (false, _) => State::Info,
+    let state = match (promise(inspection), all_guard) {
+        (Promise::None, _) => State::Info,
+        // That it is a feature is an assumption, and an assumption denies nothing.
+        (Promise::Assumed, _) => State::Ask,
         // Nothing could bite: whether the task asked for tests alone is a question for somebody who reads it.
-        (true, true) if only_tests => State::Ask,
-        (true, true) => State::Deny,
-        (true, false) => State::Unknown,
+        (Promise::Said, true) if only_tests => State::Ask,
+        (Promise::Said, true) => State::Deny,
+        (Promise::Said, false) => State::Unknown,
     };
     let findings = bites.iter().take(50).map(|bite| {
         let why = match bite.class {

@@ -5,16 +5,23 @@
 //! cheaper there and exact. Repositories that libgit2 cannot open (reftable, SHA-256, unknown extensions) take plumbing
 //! all the way; the caller never sees which hand answered.
 
+mod checkout;
 mod command;
+mod commit;
 mod diff;
+mod index;
 mod keys;
+mod merge;
 mod objects;
 mod refs;
 
-pub use command::{Git, Output};
+pub use checkout::{BranchMove, Obstacle};
+pub use command::{Git, Output, Running};
 pub use diff::{Change, ChangeKind};
+pub use index::has_no_marks;
 pub use keys::signing_key;
-pub use objects::{Entry, EntryKind};
+pub use merge::Merged;
+pub use objects::{Entry, EntryKind, NewEntry};
 pub use refs::{RefMove, RefName};
 
 use super::Host;
@@ -51,6 +58,12 @@ pub enum GitError {
         path: PathBuf,
         /// Git's words.
         said: String,
+    },
+    /// A repository of another user.
+    #[error("git refuses to read {path}, because it belongs to another user; if you trust it, run `git config --global --add safe.directory '{path}'`, or judge a clone of your own", path = path.display())]
+    Ownership {
+        /// The top of the worktree.
+        path: PathBuf,
     },
     /// A repository without files to judge.
     #[error("{path} is a bare repository: there is no worktree to judge; run countersign in a clone that has one", path = path.display())]
@@ -115,6 +128,18 @@ pub enum ObjectFormat {
     Sha256,
 }
 
+/// What a repository is and where it lies. One process: what a repository without a worktree answers before the last
+/// question is still answered.
+const PLACES: [&str; 7] = [
+    "rev-parse",
+    "--is-bare-repository",
+    "--is-shallow-repository",
+    "--show-object-format",
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+];
+
 /// An opened repository, seen from one of its worktrees.
 pub struct Repo {
     host: Host,
@@ -140,8 +165,11 @@ impl Repo {
     /// # Errors
     /// No git or too old a one, no repository, a bare one.
     pub fn discover(host: &Host, start: &Path) -> Result<Self, GitError> {
-        let version = Git::new(host, start).version()?;
-        Self::open(host, start, version)
+        // Both at once: a git too old for the question is told by its version.
+        let version = Git::new(host, start).start(["version"])?;
+        let asked = Git::new(host, start).start(PLACES);
+        let version = Git::version(&version.success()?)?;
+        Self::open(host, start, version, asked?)
     }
 
     /// Another worktree, of this repository or not, found by the same git program.
@@ -149,27 +177,19 @@ impl Repo {
     /// # Errors
     /// As [`Repo::discover`].
     pub fn discover_beside(&self, start: &Path) -> Result<Self, GitError> {
-        Self::open(&self.host, start, self.version.clone())
+        Self::open(&self.host, start, self.version.clone(), Git::new(&self.host, start).start(PLACES)?)
     }
 
-    fn open(host: &Host, start: &Path, version: String) -> Result<Self, GitError> {
-        let asked = [
-            "--is-bare-repository",
-            "--is-shallow-repository",
-            "--show-object-format",
-            "--absolute-git-dir",
-            "--git-common-dir",
-            "--show-toplevel",
-        ];
-        // One process: what a repository without a worktree answers before the last question is still answered.
-        let output = Git::new(host, start).run_unchecked(["rev-parse"].into_iter().chain(asked))?;
-        let mut lines = output.stdout.splitn(asked.len(), |b| *b == b'\n');
+    fn open(host: &Host, start: &Path, version: String, asked: Running) -> Result<Self, GitError> {
+        let output = asked.output()?;
+        let mut lines = output.stdout.splitn(PLACES.len() - 1, |b| *b == b'\n');
         let mut next = || lines.next().map(<[u8]>::to_vec).unwrap_or_default();
         let (bare, shallow, format) = (next() == b"true", next() == b"true", next());
         let git_dir = PathBuf::from(OsStr::from_bytes(&next()));
         let common = next();
         if git_dir.as_os_str().is_empty() || common.is_empty() {
-            return Err(GitError::NoRepository { path: start.to_owned(), said: output.said() });
+            return Err(Self::refused(host, start)
+                .unwrap_or_else(|| GitError::NoRepository { path: start.to_owned(), said: output.said() }));
         }
         // Relative answers are relative to where git ran.
         let common_dir = canonical(&start.join(OsStr::from_bytes(&common)))?;
@@ -194,6 +214,14 @@ impl Repo {
             graph: RefCell::new(graph),
             quarantine: RefCell::new(None),
         })
+    }
+
+    /// Git looks into no repository of another user unless it is told that it is safe; told so, it finds one.
+    fn refused(host: &Host, start: &Path) -> Option<GitError> {
+        let asked = ["-c", "safe.directory=*", "rev-parse", "--show-toplevel"];
+        let output = Git::new(host, start).run_unchecked(asked).ok().filter(Output::success)?;
+        let top = PathBuf::from(OsStr::from_bytes(output.trim_end_newline()));
+        Some(GitError::Ownership { path: top })
     }
 
     /// The top folder of the worktree.

@@ -125,6 +125,8 @@ pub enum Stream {
 /// What is known about a child that has ended.
 #[derive(Debug, Clone)]
 pub struct Ended {
+    /// Which command it was, from 0; of several ([`run_in_turn`]) the last one that was started or was to be.
+    pub turn: usize,
     /// How it ended.
     pub ending: Ending,
     /// From launch until its tree was gone.
@@ -266,14 +268,21 @@ pub fn run_to_end(host: &Host, launch: &Launch) -> Ended {
 
 /// As [`run_to_end`], showing each piece of output to `seen` as it arrives.
 pub fn run_watched(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
-    run::run(host, launch, seen)
+    run::run(host, launch, &[], seen)
+}
+
+/// As [`run_to_end`], for several commands of one launch: each of `next` is started, in a box of the same profile, where
+/// the command before it succeeded and nothing of it is left. Limits, log and capture are those of all together; input
+/// goes to the first one. Spares the start of a helper for each.
+pub fn run_in_turn(host: &Host, launch: &Launch, next: &[Vec<OsString>]) -> Ended {
+    run::run(host, launch, next, &mut |_, _| {})
 }
 
 /// As [`run_to_end`], showing each line of output to `seen` once it is complete, while the program still runs. An
 /// unfinished last line is shown after its end.
 pub fn run_lines(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, Line<'_>)) -> Ended {
     let mut lines = lines::Splitter::default();
-    let ended = run::run(host, launch, &mut |stream, bytes| lines.take(stream, bytes, seen));
+    let ended = run::run(host, launch, &[], &mut |stream, bytes| lines.take(stream, bytes, seen));
     lines.finish(seen);
     ended
 }

@@ -12,7 +12,7 @@ use super::digest::digest;
 use super::git::{Git, GitError, Repo};
 use super::ids::{CommitId, TreeId};
 use super::path::{RepoPath, escape};
-use super::process::{Launch, Limits, run_to_end};
+use super::process::{Launch, Limits, run_in_turn};
 use super::sandbox::{Network, Profile};
 use slot::Slot;
 use std::ffi::OsString;
@@ -166,9 +166,9 @@ impl Room {
 
     fn reset(&self, repo: &Repo) -> Result<(), RoomError> {
         self.slot.restore_gitfile()?;
-        self.git(repo, &["reset", "--hard", "--quiet", self.commit.as_str()], &[])?;
-        self.git(repo, &["clean", "-ffdxq"], &[])?;
-        let differences = self.differences(repo, true)?;
+        let reset = words(&["reset", "--hard", "--quiet", self.commit.as_str()]);
+        let gits = [reset, words(&["clean", "-ffdxq"]), likeness::question(true)];
+        let differences = self.real_differences(repo, &self.gits(repo, &gits)?)?;
         if differences.is_empty() { Ok(()) } else { Err(self.differs(&differences)) }
     }
 
@@ -180,35 +180,39 @@ impl Room {
         RoomError::Differs { room: self.path().to_owned(), tree: self.tree.clone(), what: named.join(", ") }
     }
 
-    /// Runs git on this room, in the box: it may write the room and its own administrative folder, nothing else, because
-    /// the repository's configuration may name filter programs that somebody planted.
-    fn git(&self, repo: &Repo, args: &[&str], tail: &[OsString]) -> Result<Vec<u8>, RoomError> {
+    /// Runs gits on this room, each after the success of the one before, in one box: they may write the room and its own
+    /// administrative folder, nothing else, because the repository's configuration may name filter programs that
+    /// somebody planted. Returns what they all wrote on standard output.
+    fn gits(&self, repo: &Repo, gits: &[Vec<OsString>]) -> Result<Vec<u8>, RoomError> {
         let host = repo.host();
         let git = Git::new(host, self.path())
             .env("GIT_DIR", self.slot.admin())
             .env("GIT_WORK_TREE", self.path())
             .env("GIT_NO_LAZY_FETCH", "1");
-        let line: Vec<OsString> =
-            WHOLE_TREE.iter().chain(args).map(OsString::from).chain(tail.iter().cloned()).collect();
-        let failed = |ending: String, said: String| RoomError::Checkout {
-            command: format!("git {}", args.join(" ")),
+        let line = |own: &Vec<OsString>| WHOLE_TREE.iter().map(OsString::from).chain(own.iter().cloned()).collect();
+        let lines: Vec<Vec<OsString>> = gits.iter().map(line).collect();
+        let failed = |turn: usize, ending: String, said: String| RoomError::Checkout {
+            command: format!("git {}", in_words(gits.get(turn))),
             ending,
             room: self.path().to_owned(),
             said,
         };
         if !host.helper.is_file() {
-            let output = git.run_unchecked(&line)?;
-            return match output.code {
-                Some(0) => Ok(output.stdout),
-                code => Err(failed(
-                    code.map_or("was killed".to_owned(), |c| format!("exited with code {c}")),
-                    output.said(),
-                )),
-            };
+            let mut all = Vec::new();
+            for (turn, line) in lines.iter().enumerate() {
+                let output = git.clone().run_unchecked(line)?;
+                if output.code != Some(0) {
+                    let ending = output.code.map_or("was killed".to_owned(), |c| format!("exited with code {c}"));
+                    return Err(failed(turn, ending, output.said()));
+                }
+                all.extend(output.stdout);
+            }
+            return Ok(all);
         }
+        let mut lines = lines.into_iter().map(|line| git.argv(line));
         let write = vec![self.path().to_owned(), self.slot.admin().to_owned()];
         let launch = Launch {
-            argv: git.argv(&line),
+            argv: lines.next().unwrap_or_default(),
             cwd: self.path().to_owned(),
             env: git.environment(),
             stdin: Vec::new(),
@@ -217,18 +221,26 @@ impl Room {
             limits: Limits::within(GIT_LIMIT),
             profile: Profile { network: Network::Off, unix_sockets: false, ..Profile::checks(write) },
         };
-        let ended = run_to_end(host, &launch);
-        if !ended.ending.is_success() {
-            return Err(failed(ended.ending.sentence(), end_of(&self.slot.log())));
+        let ended = run_in_turn(host, &launch, &lines.collect::<Vec<_>>());
+        if !ended.ending.is_success() || ended.turn + 1 < gits.len() {
+            return Err(failed(ended.turn, ended.ending.sentence(), end_of(&self.slot.log())));
         }
         if ended.stdout_total > LARGEST_ANSWER {
-            return Err(failed(
-                "succeeded".to_owned(),
-                format!("its answer of {} bytes is too long", ended.stdout_total),
-            ));
+            let said = format!("its answer of {} bytes is too long", ended.stdout_total);
+            return Err(failed(ended.turn, "succeeded".to_owned(), said));
         }
         Ok(ended.stdout)
     }
+}
+
+fn words(of: &[&str]) -> Vec<OsString> {
+    of.iter().map(OsString::from).collect()
+}
+
+/// A command line for people.
+fn in_words(git: Option<&Vec<OsString>>) -> String {
+    let words: Vec<String> = git.into_iter().flatten().map(|word| escape(word.as_bytes())).collect();
+    words.join(" ")
 }
 
 /// Where the rooms of a repository are: in the user's cache folder, under a digest of the shared git directory.

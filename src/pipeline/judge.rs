@@ -89,6 +89,8 @@ fn cache_key(
         &reported.record.digest,
         &seen,
         if request.all_checks { "all" } else { "" },
+        if request.no_tests { "no tests" } else { "" },
+        &settled.verifier.files(&asked.repo),
         env!("CARGO_PKG_VERSION"),
     ];
     digest(parts.join("\n").as_bytes())

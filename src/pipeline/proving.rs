@@ -8,6 +8,7 @@ use crate::floor::canary;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::runtime_drive;
 use crate::floor::tests_bite::{self, BiteOutcome};
+use crate::floor::tests_collected;
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
@@ -28,6 +29,9 @@ impl Run<'_> {
         if self.is_decision_record() {
             return self.pass_by_tests("a decision record: nothing executable changed");
         }
+        if self.request.no_tests {
+            return self.prove_without_tests(claim);
+        }
         let plan = self.plan(claim)?;
         self.recorder.begin(&match &plan {
             Plan::Commands(commands) if !commands.is_empty() => {
@@ -46,6 +50,10 @@ impl Run<'_> {
         self.record_comparisons(&tests, &test_receipts)?;
         self.check(tests.report.clone())?;
         self.check(tests.kept.clone())?;
+        let collected = tests_collected::inspect(&self.inspection(claim), &plan, &tests, &logs);
+        self.pause()?;
+        self.record_runs(&collected.runs)?;
+        self.check(collected.report)?;
         self.recorder.begin("running the new tests without the change");
         let bites = tests_bite::inspect(&self.inspection(claim), &plan, (&tests, self.reuse()), &criteria, &logs);
         self.pause()?;
@@ -53,18 +61,34 @@ impl Run<'_> {
         let reported = floor::report_tests::inspect(&self.inspection(claim), &tests.report);
         self.check(reported)?;
         self.try_canary(claim, &plan, &tests.report, &logs)?;
-        if self.asked.task.is_some() {
-            self.recorder.begin("proving the checkable criteria");
-            let proofs = criteria::evaluate(&self.inspection(claim), &criteria, &plan, &tests, &logs);
-            self.pause()?;
-            self.record_proofs(proofs, &test_receipts)?;
-        }
-        Ok(())
+        self.prove_criteria(claim, (&plan, &tests), &test_receipts)
+    }
+
+    fn prove_criteria(
+        &mut self,
+        claim: &Claim,
+        (plan, tests): (&Plan, &TestsOutcome),
+        test_receipts: &[Vec<u32>],
+    ) -> Result<(), VerifyError> {
+        let Some(asked) = &self.asked.task else { return Ok(()) };
+        self.recorder.begin("proving the checkable criteria");
+        let logs = self.recorder.folder().join("raw");
+        let proofs = criteria::evaluate(&self.inspection(claim), &asked.task.criteria(), plan, tests, &logs);
+        self.pause()?;
+        self.record_proofs(proofs, test_receipts)
+    }
+
+    /// What needs no tests, where none are to be run: that is nobody's doubt, and no PASS lands on it.
+    fn prove_without_tests(&mut self, claim: &Claim) -> Result<(), VerifyError> {
+        let why = "no tests are run, by request";
+        self.pass_by_tests(why)?;
+        let plan = Plan::NoCommand { why: why.to_owned() };
+        self.prove_criteria(claim, (&plan, &TestsOutcome::not_applicable(why)), &[])
     }
 
     /// Says why nothing that runs tests was asked.
     fn pass_by_tests(&mut self, why: &str) -> Result<(), VerifyError> {
-        for id in [tests_run::ID, tests_kept::ID, tests_bite::ID] {
+        for id in [tests_run::ID, tests_kept::ID, tests_collected::ID, tests_bite::ID] {
             self.check(CheckReport::not_applicable(id, why))?;
         }
         Ok(())

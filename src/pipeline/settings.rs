@@ -92,6 +92,11 @@ pub(super) fn settle_settings(
         layers.extend(bytes.map(|bytes| Layer { name: name.to_owned(), bytes }));
     }
     let mut settings = settle(&layers)?;
+    settings.tests.command_said = match (&request.tests, env.text("COUNTERSIGN_TESTS")) {
+        (Some(_), _) => Some("flag: --tests"),
+        (None, Some(_)) => Some("environment: COUNTERSIGN_TESTS"),
+        (None, None) => None,
+    };
     let verifier = choose(&settings)?;
     // Said or left to the default, it is the same rule.
     settings.verifier = Some(verifier.name().to_owned());
@@ -99,6 +104,43 @@ pub(super) fn settle_settings(
     let mut sources = vec!["defaults".to_owned()];
     sources.extend(layers.into_iter().map(|layer| layer.name));
     Ok(Settled { digest: digest(&canonical), verifier, settings, sources })
+}
+
+/// Larger programs are known by their size and their time of change.
+const LARGEST_PROGRAM: u64 = 64 << 20;
+
+impl Verifier {
+    /// What the verifier's files are now: its program, as `PATH` finds it, and every argument that names a file. The same
+    /// command line with another program is another judge.
+    pub(super) fn files(&self, repo: &Repo) -> String {
+        let Self::Program { program, .. } = self else { return String::new() };
+        let path = repo.host().env.get("PATH").map(ToOwned::to_owned).unwrap_or_default();
+        let found = |word: &str| -> Option<PathBuf> {
+            let beside = repo.top().join(word);
+            let named = if word.contains('/') {
+                None
+            } else {
+                std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| file.is_file())
+            };
+            named.or_else(|| beside.is_file().then_some(beside))
+        };
+        let words = program.command.iter().map(|word| {
+            // `--prompt=FILE` names a file as well.
+            let value = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
+            found(word).or_else(|| found(value)).map_or_else(String::new, |file| fingerprint(&file))
+        });
+        words.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn fingerprint(file: &std::path::Path) -> String {
+    match fs::metadata(file) {
+        Ok(data) if data.len() <= LARGEST_PROGRAM => {
+            fs::read(file).map_or_else(|why| format!("unreadable: {why}"), |bytes| digest(&bytes))
+        }
+        Ok(data) => format!("{} bytes, changed {:?}", data.len(), data.modified().ok()),
+        Err(why) => format!("unreadable: {why}"),
+    }
 }
 
 /// `$XDG_CONFIG_HOME/countersign/settings.yaml`, or the same under `~/.config`.

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum BiteClass {
     /// It fails there by its own expectation, twice.
     Bites,
-    /// It fails there, twice, only because names that the claim brings are absent.
+    /// It fails there, twice, only because names that the claim brings are absent, or because an assertion that its file
+    /// makes while it is loaded does not hold.
     ByBuild,
     /// It passes on both sides.
     Guards,
@@ -131,6 +132,11 @@ impl BitesRecord {
         let cited = || self.cited.iter().filter(|cited| cited.criterion == criterion);
         let proves = |cited: &CitedBite| !cited.weak && cited.class.is_some_and(BiteClass::is_proof);
         cited().any(|cited| cited.weak) && !cited().any(proves)
+    }
+
+    /// The class of a test that the criterion names; none if it is not new or changed.
+    pub fn class_of(&self, criterion: u32, name: &str) -> Option<BiteClass> {
+        self.cited.iter().find(|cited| cited.criterion == criterion && cited.name == name)?.class
     }
 
     /// True if the criterion names this test and it passes without the claim's production change as well.

@@ -11,9 +11,10 @@ use crate::claim::Claim;
 use crate::host::git::ChangeKind;
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::{
-    BitesRecord, CaseResult, CommandRecord, ConsultedRecord, Fact, ProofRecord, Purpose, Receipt, TaskRecord, TestCase,
-    TestsRecord,
+    Bite, BitesRecord, CaseResult, CommandRecord, ConsultedRecord, Fact, ProofRecord, Purpose, Receipt, TaskRecord,
+    TestCase, TestsRecord,
 };
+use crate::task::promise::{Promise, is_guard};
 use crate::task::{Criterion, Kind, Proof};
 
 /// One thing in a PASS that the receipts do not bear out.
@@ -62,6 +63,7 @@ struct Witness<'a> {
     consulted: &'a ConsultedRecord,
     commands: Vec<(u32, &'a CommandRecord)>,
     tests: Vec<&'a TestsRecord>,
+    base_tests: Vec<&'a TestsRecord>,
     proofs: Vec<&'a ProofRecord>,
     bites: Option<&'a BitesRecord>,
     file_exists: &'a dyn Fn(&RepoPath) -> Option<bool>,
@@ -86,6 +88,7 @@ impl<'a> Witness<'a> {
         let missing = |what| Objection::new("receipts-missing", format!("the ledger records no {what}"));
         let claim: &Claim = claim.ok_or_else(|| missing("claim"))?;
         commands.retain(|(_, command)| command.tree == claim.tree);
+        let base_tests = tests.iter().copied().filter(|tests| tests.tree == claim.base_tree).collect();
         tests.retain(|tests| tests.tree == claim.tree);
         Ok(Self {
             claim,
@@ -93,6 +96,7 @@ impl<'a> Witness<'a> {
             consulted: consulted.ok_or_else(|| missing("consultation"))?,
             commands,
             tests,
+            base_tests,
             proofs,
             bites: bites.filter(|bites: &&BitesRecord| bites.tree == claim.tree),
             file_exists,
@@ -115,7 +119,9 @@ impl<'a> Witness<'a> {
         }
         objections.extend(self.not_shown());
         objections.extend(self.nothing_new());
-        objections.extend(self.nothing_bites(evidence));
+        let unshown = self.nothing_shown(evidence);
+        let bitten = if unshown.is_empty() { self.nothing_bites(evidence) } else { None };
+        objections.extend(unshown.into_iter().chain(bitten));
         objections
     }
 
@@ -196,7 +202,7 @@ impl<'a> Witness<'a> {
         let proves = |tests: &TestsRecord| {
             let (_, command) = self.commands.iter().find(|(id, _)| *id == tests.command)?;
             match command.purpose {
-                Purpose::Setup | Purpose::Canary | Purpose::Drive => None,
+                Purpose::Setup | Purpose::Canary | Purpose::Drive | Purpose::Listing => None,
                 Purpose::Rerun => Some(false),
                 Purpose::Tests | Purpose::Criterion => Some(tests.complete),
             }
@@ -276,6 +282,62 @@ impl<'a> Witness<'a> {
         Some(Objection::new("not-shown", what))
     }
 
+    /// A judged criterion of new behaviour needs one citation that tells the change from no change: a test that bites, a
+    /// file that the claim changed, a command. A criterion that says that something stays as it is does not, nor does one
+    /// whose proof the task's author named; where no new test was tried, a test counts unless it passed on the base.
+    fn nothing_shown(&self, evidence: &[Evidence]) -> Vec<Objection> {
+        if !is_promised(self.task) || self.claim.changed.is_empty() {
+            return Vec::new();
+        }
+        let judged = self.task.criteria.iter().filter(|c| c.kind == Kind::Judged && !is_guard(&c.text));
+        let lines = judged.filter_map(|c| evidence.iter().find(|line| line.criterion == c.number));
+        let unshown = lines.filter_map(|line| {
+            let Cover::Cited(cited) = &line.cover else { return None };
+            let shows = |citation: &Citation| self.citation(citation).is_some() || self.shows_change(citation);
+            if cited.iter().any(shows) {
+                return None;
+            }
+            let number = line.criterion;
+            let way_out = "cite a test that fails without the change, or a changed file that makes the criterion true";
+            Some(if cited.iter().any(|citation| matches!(citation, Citation::Test(_))) {
+                let what = format!("C{number}: no cited test fails without the change; {way_out}");
+                Objection::new("no-biting-test", what)
+            } else {
+                let what = format!("C{number}: every cited file is as it was before the change; {way_out}");
+                Objection::new("unchanged-evidence", what)
+            })
+        });
+        unshown.collect()
+    }
+
+    fn shows_change(&self, citation: &Citation) -> bool {
+        match citation {
+            Citation::Run(_) => true,
+            Citation::File(text) => self.claim.changed.iter().any(|change| change.path.to_string() == *text),
+            Citation::Test(name) => match self.bites.filter(|bites| !bites.tests.is_empty()) {
+                Some(bites) => self.test_shows_change(name, bites),
+                None => !self.passed_before(name),
+            },
+        }
+    }
+
+    fn test_shows_change(&self, name: &str, bites: &BitesRecord) -> bool {
+        let means = |bite: &&Bite| look_up(name, std::iter::once(&bite.test)) != Match::None;
+        let mut mine = bites.tests.iter().filter(means).peekable();
+        // A name that fits none of them may mean a group of tests: then it has a proof that was false before.
+        let flipped = |record: &&ProofRecord| {
+            matches!(&record.proof, Proof::Test { name: own } if own == name)
+                && record.on_base == Some(false)
+                && record.on_claim == Some(true)
+        };
+        if mine.peek().is_none() { self.proofs.iter().any(flipped) } else { mine.any(|bite| bite.class.is_proof()) }
+    }
+
+    /// True if a test of this name passed on the base: then it tells nothing about the change.
+    fn passed_before(&self, name: &str) -> bool {
+        self.base_tests.iter().any(|tests| look_up(name, tests.cases.iter()) == Match::One(CaseResult::Passed))
+    }
+
     /// New behaviour is shown by a test that fails without it (DESIGN §7). Honest work also adds tests that pass on both
     /// sides, so a single line that rests on those is no fault: only a PASS of which no cited test bites is. It is asked of
     /// features and bugs whose claim has new or changed tests, and of lines that rest on tests alone.
@@ -330,7 +392,7 @@ fn is_evidence(command: &CommandRecord) -> bool {
 
 /// True for a task whose new behaviour its tests must show.
 fn is_promised(task: &TaskRecord) -> bool {
-    matches!(task.kind.as_str(), "feature" | "bug")
+    Promise::of(&task.kind, &task.title).is_made()
 }
 
 const GITLINK: &str = "160000";

@@ -3,7 +3,8 @@
 //! It answers in the same words as any other verifier and is cross-examined like one. It says PASS only where receipts
 //! decide everything (RULINGS 12), and abstains where an opinion would be needed.
 
-use crate::receipts::{BitesRecord, Fact, ProofRecord, Receipt, TaskRecord};
+use crate::receipts::{BiteClass, BitesRecord, Fact, ProofRecord, Receipt, TaskRecord};
+use crate::task::promise::{Promise, is_guard};
 use crate::task::{Criterion, Kind, Proof};
 use std::fmt::Write as _;
 
@@ -47,22 +48,55 @@ pub fn answer(receipts: &[Receipt], answer_id: &str, token: &str) -> MechanicalA
         Fact::Bites(bites) => Some(bites),
         _ => None,
     });
-    let words: Vec<(&Criterion, Word)> = task.criteria.iter().map(|c| (c, strong_word(c, &proofs, bites))).collect();
+    let words: Vec<(&Criterion, Word)> =
+        task.criteria.iter().map(|c| (c, strong_word((task, c), &proofs, bites))).collect();
     // A new test that also passes without the change is absent on the base, not false there (RULINGS 12).
     let fresh = proofs.iter().any(|proof| is_new(proof) && !only_guards(proof, bites));
     conclude(task, &words, (&proofs, fresh), &format!("TASK_ID: {answer_id}\nTOKEN: {token}\n"))
 }
 
 /// The word about a criterion, which stays open where its tests would notice nothing (issue B, part 7).
-fn strong_word(criterion: &Criterion, proofs: &[&ProofRecord], bites: Option<&BitesRecord>) -> Word {
+fn strong_word(
+    (task, criterion): (&TaskRecord, &Criterion),
+    proofs: &[&ProofRecord],
+    bites: Option<&BitesRecord>,
+) -> Word {
     match word(criterion, proofs) {
         Word::Holds(_) if bites.is_some_and(|bites| bites.is_weak(criterion.number)) => Word::Open(
             "weak: the tests it names fail on the base only because names are absent, and nothing shows that they would \
              notice wrong code"
                 .to_owned(),
         ),
+        Word::Holds(_) if is_unshown((task, criterion), proofs, bites) => Word::Open(
+            "guards-only: no test it names was seen to fail without the change; name one that does, or say in the \
+             criterion that something stays as it is"
+                .to_owned(),
+        ),
         word => word,
     }
+}
+
+/// True if a criterion of new behaviour rests on tests alone, and none of them tells the change from no change.
+fn is_unshown(
+    (task, criterion): (&TaskRecord, &Criterion),
+    proofs: &[&ProofRecord],
+    bites: Option<&BitesRecord>,
+) -> bool {
+    let Kind::Checkable(wanted) = &criterion.kind else { return false };
+    let on_tests = wanted.iter().all(|proof| matches!(proof, Proof::Test { .. }));
+    if !on_tests || is_guard(&criterion.text) || !Promise::of(&task.kind, &task.title).is_made() {
+        return false;
+    }
+    // Absent from the base and not seen to fail there is no proof; an unchanged test that was red is one.
+    let shows = |proof: &&&ProofRecord| {
+        let Proof::Test { name } = &proof.proof else { return false };
+        let class = bites.and_then(|bites| bites.class_of(criterion.number, name));
+        is_new(proof) && class.is_none_or(BiteClass::is_proof)
+    };
+    let mut own = proofs.iter().filter(|proof| proof.criterion == criterion.number);
+    let any_new = proofs.iter().any(|proof| is_new(proof));
+    // Where no proof at all is new, that is said about the whole (RULINGS 12).
+    any_new && !own.any(|proof| shows(&proof))
 }
 
 fn only_guards(proof: &ProofRecord, bites: Option<&BitesRecord>) -> bool {
@@ -289,7 +323,8 @@ mod tests {
             receipts.push(Receipt { id: 9, fact: record(class, weak) });
             receipts
         };
-        assert!(why_not(&with(BiteClass::Guards, false)).contains("also passes without the change"));
+        assert!(why_not(&with(BiteClass::Guards, false)).contains("C1: guards-only"));
+        assert!(why_not(&with(BiteClass::Unclassified, false)).contains("C1: guards-only"));
         assert!(why_not(&with(BiteClass::ByBuild, true)).contains("C1: weak"));
         for class in [BiteClass::Bites, BiteClass::ByBuild] {
             assert!(matches!(say(&with(class, false)), MechanicalAnswer::Verdict(text) if text.contains("PASS")));

@@ -156,7 +156,7 @@ fn node_tests_bite_guard_and_fail_to_load() {
         return;
     }
     let base: Files<'_> = &[NODE, ("cart.mjs", "export const total = (list) => list.length;\n")];
-    let criteria = &["totals add up — test: `sums prices`", "empty is zero — test: `is zero when empty`"];
+    let criteria = &["totals add up — test: `sums prices`", "empty is still zero — test: `is zero when empty`"];
     let trial = trial("bug", criteria, "node --test", "", base);
     work(
         &trial,
@@ -177,18 +177,52 @@ fn node_tests_bite_guard_and_fail_to_load() {
                     "{NODE_HEAD}import {{ most }} from './cart.mjs';\ntest('finds the most', () => assert.equal(most([2, 3]), 3));\n"
                 ),
             ),
+            (
+                "shape.test.mjs",
+                &format!(
+                    "{NODE_HEAD}import * as cart from './cart.mjs';\nassert.ok('most' in cart, 'most must be there');\ntest('knows its shape', () => assert.equal(cart.most([4]), 4));\n"
+                ),
+            ),
         ],
     );
     let outcome = trial.verify(&[]);
     assert_eq!(outcome.state("tests-bite"), "pass", "{outcome}");
     assert_eq!(
         classes(&trial, &outcome),
-        pairs(&[("finds the most", "by-build"), ("is zero when empty", "guards"), ("sums prices", "bites")])
+        pairs(&[
+            ("finds the most", "by-build"),
+            ("is zero when empty", "guards"),
+            ("knows its shape", "by-build"),
+            ("sums prices", "bites")
+        ])
     );
     let cited: Vec<String> =
         trial.facts(&outcome, "bites")[0]["cited"].as_array().unwrap().iter().map(|c| c["class"].to_string()).collect();
     assert_eq!(cited, ["\"bites\"", "\"guards\""]);
     outcome.decides("land", &["verified"]).exits(0);
+}
+
+/// On the base the test fails before it closes its server: the file never ends, and what its tests did counts all the same.
+#[test]
+fn a_server_left_open_on_the_base_hides_no_bite() {
+    if !has_node() {
+        return;
+    }
+    let base: Files<'_> = &[NODE, ("answer.mjs", "export const answer = () => ({ 'a \"big\" one': 1 });\n")];
+    let trial = trial("bug", &["it is two"], "node --test", "limits: {tests-seconds: 12}\n", base);
+    let test = "import { createServer } from 'node:http';\nimport { answer } from './answer.mjs';\n\
+                test('says \"two\" & no more', async () => {\n  const server = createServer();\n  \
+                await new Promise((ready) => server.listen(0, '127.0.0.1', ready));\n  \
+                assert.deepEqual(answer(), { 'a \"big\" one': 2 });\n  server.close();\n});\n";
+    work(
+        &trial,
+        &[
+            ("answer.mjs", "export const answer = () => ({ 'a \"big\" one': 2 });\n"),
+            ("answer.test.mjs", &format!("{NODE_HEAD}{test}")),
+        ],
+    );
+    let outcome = trial.verify(&[]);
+    assert_eq!(classes(&trial, &outcome), pairs(&[("says \"two\" & no more", "bites")]), "{outcome}");
 }
 
 #[test]

@@ -71,7 +71,14 @@ fn a_proof_that_hides_its_exit_status_proves_nothing() {
 
 #[test]
 fn what_stands_between_us_and_the_tests_is_asked_about() {
-    for path in [".cargo/config.toml", "sub/.cargo/config", "tests/conftest.py"] {
+    for path in [
+        ".cargo/config.toml",
+        "sub/.cargo/config",
+        "tests/conftest.py",
+        ".npmrc",
+        "sub/.yarnrc.yml",
+        "sitecustomize.py",
+    ] {
         let asked = judged(TASK, &[], &[(path, "# new\n")], &["task.md"]);
         assert_eq!((asked.code, found(&asked, "tamper").as_str()), (Some(3), "ask"), "{path}: {asked}");
     }
@@ -88,4 +95,83 @@ fn run_archive_export_attributes_do_not_change_what_is_tested() {
     // Brought by the claim, it hides nothing from the tests, and somebody is asked.
     let brought = judged(TASK, &files, &[attributes], &["task.md"]);
     assert_eq!((brought.code, found(&brought, "tests-run").as_str()), (Some(3), "pass"), "{brought}");
+}
+
+#[test]
+fn the_test_commands_source_is_said_as_it_was_given() {
+    let said = judged(TASK, &[], &[], &["task.md", "--tests", "sh run.sh || true"]);
+    assert_eq!(said.code, Some(2), "{said}");
+    assert!(said.stderr.contains("(flag: --tests)"), "{said}");
+}
+
+#[test]
+fn a_branch_that_was_put_elsewhere_is_measured_from_there() {
+    let repo = TestRepo::new();
+    repo.write("task.md", TASK);
+    let first = repo.commit("one");
+    repo.git(&["checkout", "-q", "-b", "work"]);
+    repo.write("other.txt", "x\n");
+    let elsewhere = repo.commit("on the side");
+    repo.git(&["checkout", "-q", "--detach"]);
+    repo.git(&["branch", "-D", "main"]);
+    let base = |expected: &str, words: &str| {
+        repo.write("done.txt", "done\n");
+        let judged = repo.run(&["verify", "--floor", "--json"]);
+        assert_eq!(judged.json()["claim"]["base"], expected, "{judged}");
+        assert!(judged.stdout.contains(words) || judged.stderr.contains(words), "{judged}");
+        std::fs::remove_file(repo.path().join("done.txt")).unwrap();
+    };
+    repo.git(&["branch", "aside", &elsewhere]);
+    repo.git(&["checkout", "-q", "-b", "task", &first]);
+    base(&first, "");
+    repo.git(&["checkout", "-q", "-B", "task", "aside"]);
+    base(&elsewhere, "");
+    repo.git(&["checkout", "-q", "aside"]);
+    repo.git(&["branch", "-q", "-f", "task", &first]);
+    repo.git(&["checkout", "-q", "task"]);
+    base(&first, "");
+    // The branch's own commits are work, wherever it says that it begins.
+    repo.write("mine.txt", "x\n");
+    repo.commit("work");
+    repo.git(&["checkout", "-q", "-B", "task"]);
+    base(&first, "");
+}
+
+#[test]
+fn another_verifier_program_under_the_same_name_judges_anew() {
+    use crate::support::FakeVerifier;
+    use crate::support::trial::{ID, Trial};
+    let trial = Trial::new(&["It says hello"]).honest();
+    trial.judge_with(&FakeVerifier::passing(ID, &["C1 It says hello — covered by test:greets"]), "");
+    assert_eq!(trial.verify(&[]).exits(0).json()["judged-before"], false);
+    assert_eq!(trial.verify(&[]).exits(0).json()["judged-before"], true);
+    FakeVerifier::failing(ID, &["it is rude"]).install(&trial.repo);
+    assert_eq!(trial.verify(&[]).exits(1).json()["judged-before"], false);
+}
+
+#[test]
+fn a_judge_that_cites_what_was_there_before_is_not_believed() {
+    use crate::support::FakeVerifier;
+    use crate::support::trial::{ID, Trial};
+    let trial = Trial::new(&["It says hello"]).honest();
+    let cited = |what: &str| trial.ask(&FakeVerifier::passing(ID, &[&format!("C1 It says hello — covered by {what}")]));
+    cited("file:run-tests.sh").is_unusable(&["unchanged-evidence"]);
+    cited("file:run-tests.sh, file:greeting.txt").decides("land", &["verified"]).exits(0);
+    let kept = Trial::new(&["It still starts"]).honest();
+    let passing = FakeVerifier::passing(ID, &["C1 It still starts — covered by test:starts"]);
+    kept.ask(&passing).decides("land", &["verified"]).exits(0);
+}
+
+#[test]
+fn a_repository_of_another_user_is_said_to_be_one() {
+    let repo = TestRepo::new();
+    repo.write("a.txt", "x\n");
+    repo.commit("one");
+    if std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(repo.path()).unwrap()) != 0 {
+        eprintln!("SKIPPED: only root can run this as somebody else");
+        return;
+    }
+    let refused = repo.run_as_nobody(&["verify", "--floor"]);
+    assert_eq!(refused.code, Some(4), "{refused}");
+    assert!(refused.stderr.contains("safe.directory"), "{refused}");
 }

@@ -1,8 +1,9 @@
 //! `host::process`: every ending, and nothing left behind.
 
 use crate::stand::{LONG, Stand, ends, is_gone};
-use countersign::host::process::{Ending, Stream, run_lines, run_watched};
+use countersign::host::process::{Ending, Stream, run_in_turn, run_lines, run_watched};
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -388,4 +389,38 @@ fn the_tree_dies_with_its_conductor() {
     kill_process(Pid::from_child(&driver), Signal::KILL).unwrap();
     driver.wait().unwrap();
     assert!(pids.into_iter().all(ends));
+}
+
+#[test]
+fn commands_in_turn_share_a_helper_and_the_first_failure_ends_them() {
+    let stand = Stand::new();
+    let shell = |script: &str| ["sh", "-c", script].map(OsString::from).to_vec();
+    let mut launch = stand.shell("cat; echo one >&2; echo 1 > first");
+    launch.stdin = b"input ".to_vec();
+    let next = [shell("cat; cat first; echo two >&2"), shell("exit 3"), shell("echo never > never")];
+    let ended = run_in_turn(&stand.host, &launch, &next);
+    assert_eq!((ended.turn, &ended.ending), (2, &Ending::Exited { code: 3 }));
+    assert_eq!(ended.stdout, b"input 1\n", "only the first one has the input");
+    assert_eq!(stand.log().matches(['o', 'w']).count(), 3, "both wrote into the log: {}", stand.log());
+    assert!(!stand.inside().join("never").exists());
+
+    let ended = run_in_turn(&stand.host, &stand.shell("true"), &[vec!["no-such-program".into()], shell("echo x")]);
+    assert_eq!((ended.turn, ended.ending.code(), ended.stdout.len()), (1, "not-started", 0));
+
+    let ended = run_in_turn(&stand.host, &stand.shell(DAEMON), &[shell("rm daemon"), shell(DAEMON)]);
+    assert_eq!((ended.turn, &ended.ending, ended.strays), (2, &Ending::Exited { code: 0 }, 2), "{ended:?}");
+    assert!(is_gone(stand.pid("daemon")));
+}
+
+/// A wall is around all of them, and nothing starts behind one that was asked to end, however well it ends.
+#[test]
+fn commands_in_turn_stop_together() {
+    let stand = Stand::new();
+    let mut launch = stand.shell("trap 'exit 0' TERM; while :; do sleep 0.02; done");
+    launch.limits.wall = Duration::from_millis(500);
+    launch.limits.grace = LONG;
+    let never = ["sh", "-c", "echo never > never"].map(OsString::from).to_vec();
+    let ended = run_in_turn(&stand.host, &launch, &[never]);
+    assert_eq!((ended.turn, ended.ending.code()), (0, "timed-out"), "{ended:?}");
+    assert!(!stand.inside().join("never").exists());
 }

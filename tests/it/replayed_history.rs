@@ -26,6 +26,7 @@ fn a_real_history_is_replayed_commit_by_commit() {
     assert_eq!(refs(), before, "the clone is only read");
 
     let lines = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+    assert_eq!(lines(" ()"), 0, "every decision has a code: {text}");
     assert_eq!((lines("  integration  "), lines("  bookkeeping  ")), (121, 74));
     assert_eq!(lines("  task-from-claim  "), 77);
     assert!(

@@ -212,7 +212,7 @@ fn where_a_loopback_is_impossible_the_network_is_open_and_the_level_says_so() {
 read -r order
 case $order in
 *'"network":"loopback"'*) echo '{"no-network":{"why":"forbidden here"}}' >&0 ;;
-*'"network":"open"'*) echo '{"ended":{"code":0,"signal":null,"strays":0,"left":0,"level":{"landlock-abi":7,"enforced":true,"no-new-privs":true,"seccomp":true,"network":"open","why":[]}}}' >&0 ;;
+*'"network":"open"'*) echo '{"ended":{"turn":0,"code":0,"signal":null,"strays":0,"left":0,"level":{"landlock-abi":7,"enforced":true,"no-new-privs":true,"seccomp":true,"network":"open","why":[]}}}' >&0 ;;
 esac
 "#,
     )

@@ -29,6 +29,21 @@ fn misbehaving(script: &str) -> Trial {
     trial
 }
 
+#[test]
+fn a_run_that_falls_silent_is_held_as_idle_with_what_was_measured() {
+    let trial = judged();
+    trial.work("checks/zz_misbehaves.sh", "echo ok 1; exec sleep 300");
+    trial.judge_with(&passing(), "limits:\n  tests-idle-seconds: 2\n");
+    let outcome = trial.verify(&[]);
+    assert_eq!((outcome.decision().as_str(), outcome.code), ("hold", Some(3)), "{outcome}");
+    assert_eq!(outcome.reasons(), ["unknown:tests-run"], "nobody is blamed for our limit: {outcome}");
+    assert!(outcome.words().contains("stopped for silence after"), "{outcome}");
+    let ending = &trial.facts(&outcome, "command")[0]["ending"];
+    assert_eq!(ending["kind"], "idle", "{ending}");
+    assert!(ending["last-output-ago-ms"].as_u64().is_some_and(|ago| ago >= 2_000), "{ending}");
+    assert!(trial.sealed(&outcome, "logs/tests-claim-1.log").contains("ok 1"), "{outcome}");
+}
+
 /// Asserts that the run was stopped at its limit, that nobody is blamed, and that what was printed is kept.
 fn stopped(trial: &Trial, outcome: &Outcome, kept: &str) {
     assert_eq!((outcome.decision().as_str(), outcome.code), ("hold", Some(3)), "{outcome}");

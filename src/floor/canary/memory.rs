@@ -2,44 +2,31 @@
 
 use super::outside::Pointer;
 use crate::floor::Inspection;
-use crate::floor::tests_run::TestCommand;
+use crate::floor::lockfiles::LOCKFILES;
+use crate::floor::tests_run::{TestCommand, identity};
 use crate::host::digest::digest;
 use crate::host::git::{Entry, Repo};
 use crate::host::path::RepoPath;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files that decide what is installed.
-const LOCKFILES: &[&str] = &[
-    "Cargo.lock",
+/// Files beside the lockfiles that decide what is installed and what is run.
+const MANIFESTS: &[&str] = &[
     "Cargo.toml",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "bun.lock",
+    "Makefile",
+    "go.mod",
+    "go.work",
     "package.json",
-    "requirements.txt",
+    "pyproject.toml",
+    "pytest.ini",
     "requirements-dev.txt",
     "requirements-test.txt",
-    "poetry.lock",
-    "uv.lock",
-    "Pipfile.lock",
-    "pyproject.toml",
+    "requirements.txt",
     "setup.cfg",
     "setup.py",
-    "pytest.ini",
     "tox.ini",
-    "go.mod",
-    "go.sum",
-    "go.work",
-    "Gemfile.lock",
-    "composer.lock",
-    "mix.lock",
-    "Makefile",
 ];
 
 /// Everything that decides whether a suite sees the claim. Where something points out of the room, also the changed files
@@ -58,11 +45,11 @@ pub(super) fn key(
         parts.push(format!("{}={}", name.display(), value.display()));
         if name == "PATH" {
             let words = command.command.split_whitespace();
-            parts.extend(words.filter_map(|word| program(word, value.as_bytes())).map(|path| identity(&path)));
+            parts.extend(words.filter_map(|word| program(word, value.as_bytes())).filter_map(|path| identity(&path)));
         }
     }
     for folder in [&RepoPath::from(""), &command.root] {
-        for name in LOCKFILES {
+        for name in LOCKFILES.iter().chain(MANIFESTS) {
             let slash = if folder.as_bytes().is_empty() { "" } else { "/" };
             let path = RepoPath::from_bytes([folder.as_bytes(), slash.as_bytes(), name.as_bytes()].concat());
             parts.extend(entries.get(&path).map(|entry| format!("{path} {}", entry.id)));
@@ -87,14 +74,6 @@ pub(super) fn program(word: &str, path: &[u8]) -> Option<PathBuf> {
     }
     let folders = path.split(|b| *b == b':').filter(|folder| folder.starts_with(b"/"));
     folders.map(|folder| Path::new(std::ffi::OsStr::from_bytes(folder)).join(word)).find(|file| file.is_file())
-}
-
-fn identity(path: &Path) -> String {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    match fs::metadata(&real) {
-        Ok(meta) => format!("{} {} {}", real.display(), meta.len(), meta.mtime()),
-        Err(_) => path.display().to_string(),
-    }
 }
 
 fn place(repo: &Repo, key: &str) -> PathBuf {

@@ -1,5 +1,6 @@
 //! What is planted, and where: a failure that happens when a file is loaded or compiled.
 
+use crate::floor::test_files::{FileRole, classify, is_among_tests};
 use crate::floor::tests_run::Runner;
 use crate::host::path::RepoPath;
 
@@ -34,18 +35,11 @@ const POISONS: &[(&[&str], Place, &str)] = &[
     (&["php"], Place::End, "<?php throw new Exception(\"countersign canary\");"),
 ];
 
-/// Folders whose files are not production.
+/// Folders beside those of tests whose files are not production.
 const APART: &[&str] = &[
-    "test",
-    "tests",
-    "__tests__",
     "testing",
-    "spec",
-    "specs",
     "e2e",
     "cypress",
-    "testdata",
-    "fixtures",
     "benches",
     "examples",
     "docs",
@@ -59,16 +53,18 @@ const APART: &[&str] = &[
     "build",
 ];
 
-/// Files that a runner or a set-up loads by itself.
-const HARNESS: &[&str] = &["conftest.py", "setup.py", "noxfile.py", "build.rs", "gulpfile.js", "Rakefile"];
+/// Files that a set-up loads by itself.
+const HARNESS: &[&str] = &["setup.py", "build.rs", "gulpfile.js"];
 
 /// The endings of a runner's own language; none if it could be any.
 fn language(runner: Runner) -> Option<&'static [&'static str]> {
     match runner {
-        Runner::CargoTest => Some(&["rs"]),
+        Runner::CargoTest | Runner::Nextest => Some(&["rs"]),
         Runner::Pytest => Some(&["py"]),
-        Runner::NodeTest | Runner::Npm => Some(JAVASCRIPT),
-        Runner::Other => None,
+        Runner::NodeTest | Runner::Jest | Runner::Vitest | Runner::Mocha | Runner::Npm => Some(JAVASCRIPT),
+        Runner::GoTest => Some(&["go"]),
+        Runner::Phpunit => Some(&["php"]),
+        Runner::Maven | Runner::Gradle | Runner::Dotnet | Runner::Other => None,
     }
 }
 
@@ -77,15 +73,13 @@ fn language(runner: Runner) -> Option<&'static [&'static str]> {
 pub(super) fn fits(path: &RepoPath, command: &str, runner: Runner) -> bool {
     let Some(text) = path.as_str() else { return false };
     let (folders, name) = text.rsplit_once('/').unwrap_or(("", text));
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_ascii_lowercase();
-    let is_test = stem.starts_with("test_")
-        || stem == "tests"
-        || ["_test", "_tests", "_spec", ".test", ".spec", ".config", ".d"].iter().any(|end| stem.ends_with(end))
-        || name.strip_suffix(".java").or(name.strip_suffix(".kt")).is_some_and(|stem| stem.ends_with("Test"));
+    // A declaration or a setting holds nothing that a test could load and judge.
+    let idle = [".d", ".config"].iter().any(|end| name.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with(end)));
+    let is_production = classify(path, b"") == FileRole::Production && !is_among_tests(path) && !idle;
     let end = name.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
     poison(path).is_some()
         && language(runner).is_none_or(|ends| ends.contains(&end.as_str()))
-        && !is_test
+        && is_production
         && !HARNESS.contains(&name)
         && !folders.split('/').any(|folder| APART.contains(&folder))
         && !command.contains(name)

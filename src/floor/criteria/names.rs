@@ -1,4 +1,4 @@
-//! Finds a test by the name a person wrote.
+//! Finds a test by the name a person wrote, and what became of it.
 
 use crate::receipts::{CaseResult, TestCase, TestsRecord};
 
@@ -24,12 +24,11 @@ pub(super) fn ask(records: &[Option<&TestsRecord>], wanted: &str) -> (Answer, Ve
     if records.is_empty() {
         return (Answer::NotRun, Vec::new());
     }
-    let wanted = segments(wanted);
     let mut found: Vec<(usize, CaseResult, bool)> = Vec::new();
-    for fits in [fits_test, fits_group] {
+    for fits in [is_test, TestCase::is_within] {
         for (at, record) in records.iter().enumerate() {
             let Some(record) = record else { continue };
-            let cases = record.cases.iter().filter(|case| fits(case, &wanted));
+            let cases = record.cases.iter().filter(|case| fits(case, wanted));
             found.extend(cases.map(|case| (at, case.result, record.complete)));
         }
         if !found.is_empty() {
@@ -58,50 +57,13 @@ pub(super) fn ask(records: &[Option<&TestsRecord>], wanted: &str) -> (Answer, Ve
     (answer, places)
 }
 
-/// True if the name a person wrote can mean this test.
+/// True if the name a person wrote can mean this test, or a group that it stands in.
 pub(in crate::floor) fn means(case: &TestCase, wanted: &str) -> bool {
-    let wanted = segments(wanted);
-    fits_test(case, &wanted) || fits_group(case, &wanted)
+    is_test(case, wanted) || case.is_within(wanted)
 }
 
-/// The parts of a name, whatever the runner puts between them.
-fn segments(name: &str) -> Vec<&str> {
-    name.split("::")
-        .flat_map(|part| part.split(" > "))
-        .map(without_extension)
-        .flat_map(|part| part.split(['/', '.']))
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect()
-}
-
-/// A source file's name without its extension: pytest's own ids (`test_a.py::test_x`) name the file.
-fn without_extension(part: &str) -> &str {
-    let known = |(stem, extension): (&'_ str, &'_ str)| {
-        let source = ["py", "rs", "js", "mjs", "cjs", "ts", "tsx", "jsx"].contains(&extension);
-        (source && !stem.is_empty()).then_some(stem.len())
-    };
-    part.rsplit_once('.').and_then(known).map_or(part, |end| &part[..end])
-}
-
-/// The whole name, or its last whole parts. A parametrised test fits with and without its parameters.
-fn fits_test(case: &TestCase, wanted: &[&str]) -> bool {
-    let ends_so = |name: &str| {
-        let mut parts = segments(&case.suite);
-        parts.extend(segments(name));
-        !wanted.is_empty() && parts.ends_with(wanted)
-    };
-    let plain = case.name.split_once('[').filter(|(_, rest)| rest.ends_with(']')).map(|(plain, _)| plain);
-    ends_so(&case.name) || plain.is_some_and(ends_so)
-}
-
-/// A group of tests (node's suites, and tests with subtests) fits by the end of its own name.
-fn fits_group(case: &TestCase, wanted: &[&str]) -> bool {
-    let groups: Vec<&str> = case.name.split(" > ").collect();
-    (1..groups.len()).any(|length| {
-        let parts: Vec<&str> = groups[..length].iter().flat_map(|group| segments(group)).collect();
-        !wanted.is_empty() && parts.ends_with(wanted)
-    })
+fn is_test(case: &TestCase, wanted: &str) -> bool {
+    case.is_called(wanted).is_some()
 }
 
 #[cfg(test)]

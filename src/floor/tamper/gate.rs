@@ -5,6 +5,7 @@ use crate::floor::bookkeeping::{Page, page};
 use crate::floor::finding::{ask, deny, unreadable};
 use crate::floor::reading::text_or_empty;
 use crate::floor::skip_eligible::commands;
+use crate::floor::test_files::is_start_up;
 use crate::host::git::{Change, GitError};
 use crate::host::path::RepoPath;
 use crate::receipts::Finding;
@@ -189,5 +190,5 @@ fn is_runner_setting(name: &str) -> bool {
         "vitest.workspace.",
         "cypress.config.",
     ];
-    WHOLE.contains(&name) || STEMS.iter().any(|stem| name.starts_with(stem))
+    WHOLE.contains(&name) || is_start_up(name) || STEMS.iter().any(|stem| name.starts_with(stem))
 }

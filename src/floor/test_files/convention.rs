@@ -51,6 +51,26 @@ pub(super) fn habit(path: &RepoPath) -> Habit {
     }
 }
 
+/// Fixtures and helpers: whatever a folder of tests holds.
+pub(in crate::floor) fn is_among_tests(path: &RepoPath) -> bool {
+    const FOLDERS: &[&[u8]] = &[
+        b"test",
+        b"tests",
+        b"__tests__",
+        b"spec",
+        b"specs",
+        b"testdata",
+        b"test-data",
+        b"test_data",
+        b"fixtures",
+        b"__fixtures__",
+        b"__mocks__",
+    ];
+    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
+    folders.pop();
+    folders.iter().any(|folder| FOLDERS.contains(folder))
+}
+
 fn is_snapshot(folders: &[&str], name: &str) -> bool {
     const FOLDERS: &[&str] =
         &["__snapshots__", "__image_snapshots__", "snapshots", "golden", "goldens", "goldenfiles", "cassettes"];
@@ -61,6 +81,32 @@ fn is_snapshot(folders: &[&str], name: &str) -> bool {
         || name.contains(".approved.")
         || folders.iter().any(|folder| matches!(*folder, "tests" | "test" | "testdata" | "__tests__"))
             && (folders.contains(&"expected") || name.ends_with(".expected"))
+}
+
+/// What chooses a runner's shell, a toolchain's version, or what an interpreter loads before anything else.
+const START_UP: &[&str] = &[
+    ".npmrc",
+    ".pnpmrc",
+    ".pnpmfile.cjs",
+    ".nvmrc",
+    ".node-version",
+    ".python-version",
+    ".ruby-version",
+    ".tool-versions",
+    "mise.toml",
+    ".mise.toml",
+    ".envrc",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "bunfig.toml",
+    ".bunfig.toml",
+    "sitecustomize.py",
+    "usercustomize.py",
+];
+
+/// True for a file that chooses what a runner or an interpreter starts with, in whichever folder.
+pub(in crate::floor) fn is_start_up(name: &str) -> bool {
+    START_UP.contains(&name) || name.starts_with(".yarnrc")
 }
 
 fn is_configuration(path: &str, name: &str) -> bool {
@@ -98,15 +144,12 @@ fn is_configuration(path: &str, name: &str) -> bool {
         ".travis.yml",
         "azure-pipelines.yml",
         "bitbucket-pipelines.yml",
-        "rust-toolchain.toml",
-        "rust-toolchain",
         "ruff.toml",
         ".ruff.toml",
         "mypy.ini",
         ".golangci.yml",
         ".golangci.yaml",
         "deno.json",
-        "bunfig.toml",
     ];
     const STEMS: &[&str] = &[
         ".mocharc",
@@ -140,6 +183,7 @@ fn is_configuration(path: &str, name: &str) -> bool {
         ".config/nextest",
     ];
     NAMES.contains(&name)
+        || is_start_up(name)
         || STEMS.iter().any(|stem| name.starts_with(stem))
         || UNDER.iter().any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}")))
 }

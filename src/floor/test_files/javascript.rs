@@ -156,7 +156,7 @@ fn test_or_group(lexed: &Lexed<'_>, start: usize, call: &Call<'_>, groups: &mut 
     }
     let quotes = ['\'', '"', '`'];
     let bare = raw.strip_prefix(quotes).and_then(|rest| rest.strip_suffix(quotes)).unwrap_or(raw);
-    let own = bare.replace("::", ":");
+    let own = if is_string { unescaped(bare) } else { bare.to_owned() }.replace("::", ":");
     let line = lexed.line_of(start);
     let mut markers = markers(call, line);
     markers.extend(option_markers(lexed, name_end..arguments.end));
@@ -176,6 +176,27 @@ fn test_or_group(lexed: &Lexed<'_>, start: usize, call: &Call<'_>, groups: &mut 
         markers,
         is_test: true,
     });
+}
+
+/// What a string means: a runner reports `What's`, not `What\'s`. Code points by number stay as they are written.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut signs = text.chars();
+    while let Some(sign) = signs.next() {
+        let next = if sign == '\\' { signs.clone().next() } else { None };
+        match next {
+            Some('u' | 'x') | None => plain.push(sign),
+            Some(next) => {
+                signs.next();
+                plain.push(match next {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                });
+            }
+        }
+    }
+    plain
 }
 
 /// Where the first argument ends.

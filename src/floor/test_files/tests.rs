@@ -159,6 +159,13 @@ def test_e():
 }
 
 #[test]
+fn a_javascript_name_is_what_its_string_means() {
+    let text = r#"test('What\'s "next"', () => {}); test("a \\ and\ta \u2014", () => {});"#;
+    let names: Vec<_> = definitions(&at("a.test.js"), text.as_bytes()).into_iter().map(|test| test.name).collect();
+    assert_eq!(names, ["What's \"next\"", "a \\ and\ta \\u2014"]);
+}
+
+#[test]
 fn javascript_tests_are_found_in_every_dialect() {
     let text = r"
 import test from 'node:test';

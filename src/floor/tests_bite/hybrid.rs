@@ -7,7 +7,7 @@
 use super::cause::Brought;
 use crate::floor::Inspection;
 use crate::floor::reading;
-use crate::floor::test_files::{FileRole, TestFiles, splice};
+use crate::floor::test_files::{FileRole, TestFiles, classify, is_among_tests, splice};
 use crate::host::git::{Change, EntryKind, GitError};
 use crate::host::ids::{BlobId, CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Which half of the hybrid a changed file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::floor) enum Part {
     /// Comes from the claim.
     Test,
     /// Is spliced of both.
@@ -28,18 +28,21 @@ pub(super) enum Part {
 
 /// A changed file that is no gitlink.
 #[derive(Debug, Clone)]
-pub(super) struct Changed {
-    pub(super) path: RepoPath,
-    pub(super) part: Part,
+pub(in crate::floor) struct Changed {
+    pub(in crate::floor) path: RepoPath,
+    pub(in crate::floor) part: Part,
     /// Its text at the base, under its old name; none if it is new.
-    pub(super) base: Option<Vec<u8>>,
+    pub(in crate::floor) base: Option<Vec<u8>>,
     /// Its text in the claim; none if it is gone.
-    pub(super) claim: Option<Vec<u8>>,
-    pub(super) change: Change,
+    pub(in crate::floor) claim: Option<Vec<u8>>,
+    pub(in crate::floor) change: Change,
 }
 
 /// Every changed file with its part.
-pub(super) fn changed_files(inspection: &Inspection<'_>, roles: &TestFiles) -> Result<Vec<Changed>, GitError> {
+pub(in crate::floor) fn changed_files(
+    inspection: &Inspection<'_>,
+    roles: &TestFiles,
+) -> Result<Vec<Changed>, GitError> {
     let mut found = Vec::new();
     for change in inspection.claim.changed.iter().filter(|change| !change.is_gitlink()) {
         // Pages of the board are bookkeeping, neither tests nor what they test.
@@ -64,37 +67,25 @@ pub(super) fn changed_files(inspection: &Inspection<'_>, roles: &TestFiles) -> R
     Ok(found)
 }
 
+/// True for settings of runners, manifests and lockfiles, by the name alone.
+pub(in crate::floor) fn is_configuration(path: &RepoPath) -> bool {
+    is_lock(path.file_name()) || classify(path, b"") == FileRole::Configuration
+}
+
+fn is_lock(name: &[u8]) -> bool {
+    name.ends_with(b".lock") || name.ends_with(b"-lock.json") || name.ends_with(b"-lock.yaml")
+}
+
 fn part_of(path: &RepoPath, content: &[u8], roles: &TestFiles) -> Part {
-    let lock = |name: &[u8]| name.ends_with(b".lock") || name.ends_with(b"-lock.json") || name.ends_with(b"-lock.yaml");
     match roles.classify(path, content) {
         FileRole::Test | FileRole::Snapshot => Part::Test,
         FileRole::Mixed { .. } => Part::Mixed,
         FileRole::Configuration if path.file_name() == b"conftest.py" => Part::Test,
         FileRole::Configuration => Part::Configuration,
-        FileRole::Other if lock(path.file_name()) => Part::Configuration,
+        FileRole::Other if is_lock(path.file_name()) => Part::Configuration,
         FileRole::Production | FileRole::Other if is_among_tests(path) => Part::Test,
         FileRole::Production | FileRole::Other => Part::Production,
     }
-}
-
-/// Fixtures and helpers: whatever a folder of tests holds.
-fn is_among_tests(path: &RepoPath) -> bool {
-    const FOLDERS: &[&[u8]] = &[
-        b"test",
-        b"tests",
-        b"__tests__",
-        b"spec",
-        b"specs",
-        b"testdata",
-        b"test-data",
-        b"test_data",
-        b"fixtures",
-        b"__fixtures__",
-        b"__mocks__",
-    ];
-    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
-    folders.pop();
-    folders.iter().any(|folder| FOLDERS.contains(folder))
 }
 
 /// What production code the claim brings, for telling an absent name from a broken test.
@@ -125,24 +116,28 @@ fn production_half(file: &Changed) -> Option<Vec<u8>> {
 
 /// How a hybrid is made.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Recipe {
+pub(in crate::floor) struct Recipe {
     /// The claim's settings of runners, manifests and lockfiles come along.
-    pub(super) with_configuration: bool,
+    pub(in crate::floor) with_configuration: bool,
     /// Test files that stay the base's, because they kept everything from being built.
-    pub(super) leave_out: BTreeSet<RepoPath>,
+    pub(in crate::floor) leave_out: BTreeSet<RepoPath>,
 }
 
 /// A hybrid that could be made.
 #[derive(Debug, Clone)]
-pub(super) struct Hybrid {
-    pub(super) tree: TreeId,
-    pub(super) commit: CommitId,
+pub(in crate::floor) struct Hybrid {
+    pub(in crate::floor) tree: TreeId,
+    pub(in crate::floor) commit: CommitId,
     /// Files whose test regions could not be put into the base's version, and why.
-    pub(super) unspliced: Vec<(RepoPath, String)>,
+    pub(in crate::floor) unspliced: Vec<(RepoPath, String)>,
 }
 
 /// Makes the hybrid and an unreferenced commit of it: it is an object like any other until git collects it.
-pub(super) fn make(inspection: &Inspection<'_>, changed: &[Changed], recipe: &Recipe) -> Result<Hybrid, GitError> {
+pub(in crate::floor) fn make(
+    inspection: &Inspection<'_>,
+    changed: &[Changed],
+    recipe: &Recipe,
+) -> Result<Hybrid, GitError> {
     let repo = inspection.repo;
     let mut entries: BTreeMap<RepoPath, (u32, String)> = repo
         .list(&inspection.claim.base_tree, "")?
@@ -196,7 +191,7 @@ fn spliced(file: &Changed) -> Result<Option<Vec<u8>>, String> {
 }
 
 /// An unreferenced commit of a tree, by the base: a room is taken for a commit.
-pub(super) fn commit_of(inspection: &Inspection<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
+pub(in crate::floor) fn commit_of(inspection: &Inspection<'_>, tree: &TreeId) -> Result<CommitId, GitError> {
     let (_, time) = inspection.repo.parents_of(&inspection.claim.base)?;
     let parents = [inspection.claim.base.clone()];
     inspection.repo.write_commit(tree, &parents, time, "countersign: a tree to test\n")

@@ -48,6 +48,8 @@ pub struct Facts {
     pub log: PathBuf,
     /// The tests it reported; `command` in it is 0 until the ledger has numbered the receipt above.
     pub tests: Option<TestsRecord>,
+    /// The files that the runner said it collected, below the command's folder, where it says so apart from its cases.
+    pub files: Vec<RepoPath>,
 }
 
 /// What to run.
@@ -101,6 +103,10 @@ impl<'a> Site<'a> {
         self.repo
     }
 
+    pub(in crate::floor) fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
     pub(in crate::floor) fn side(&self) -> Side {
         self.side
     }
@@ -127,11 +133,15 @@ impl<'a> Site<'a> {
 
     /// Runs one command to its end.
     pub(in crate::floor) fn run(&self, job: &Job<'_>) -> (Facts, Ended) {
-        let seconds = match job.purpose {
-            Purpose::Setup => self.settings.limits.setup_seconds,
-            _ => self.settings.limits.tests_seconds,
+        let limits = &self.settings.limits;
+        // A package manager may fetch in silence; its wall is the shorter one.
+        let (wall, idle) = match job.purpose {
+            Purpose::Setup => (limits.setup_seconds, 0),
+            _ => (limits.tests_seconds, limits.tests_idle_seconds),
         };
-        self.run_program(job, shell(self.repo.host(), job.script), Vec::new(), Duration::from_secs(seconds))
+        let idle = (idle > 0).then(|| Duration::from_secs(idle));
+        let limits = Limits { idle, ..Limits::within(Duration::from_secs(wall)) };
+        self.run_program(job, shell(self.repo.host(), job.script), Vec::new(), limits)
     }
 
     /// Runs a program of ours in place of the job's script, and tells it something.
@@ -140,7 +150,7 @@ impl<'a> Site<'a> {
         job: &Job<'_>,
         argv: Vec<OsString>,
         stdin: Vec<u8>,
-        wall: Duration,
+        limits: Limits,
     ) -> (Facts, Ended) {
         let host = self.repo.host();
         let log = free_log(self.logs, self.side, job.purpose);
@@ -152,7 +162,7 @@ impl<'a> Site<'a> {
             stdin,
             log: log.clone(),
             capture: CAPTURE,
-            limits: Limits { log_bytes, ..Limits::within(wall) },
+            limits: Limits { log_bytes, ..limits },
             profile: self.profile(job),
         };
         let ended = run_to_end(host, &launch);
@@ -171,7 +181,7 @@ impl<'a> Site<'a> {
             level: ended.level.clone(),
             cached: None,
         };
-        (Facts { side: self.side, command, log, tests: None }, ended)
+        (Facts { side: self.side, command, log, tests: None, files: Vec::new() }, ended)
     }
 
     fn profile(&self, job: &Job<'_>) -> Profile {
@@ -263,6 +273,7 @@ pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
         Purpose::Criterion => "criterion",
         Purpose::Canary => "canary",
         Purpose::Drive => "drive",
+        Purpose::Listing => "listing",
     };
     let side = match side {
         Side::Claim => "claim",

@@ -8,7 +8,6 @@ use crate::host::Host;
 use crate::host::digest::digest;
 use crate::host::path::escape;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -68,12 +67,15 @@ pub(super) fn fingerprint(host: &Host) -> String {
 }
 
 fn describe(file: &Path, into: &mut String) {
+    into.extend(identity(file).into_iter().map(|line| line + "\n"));
+}
+
+/// What a program is known by; none if it is not there.
+pub(in crate::floor) fn identity(file: &Path) -> Option<String> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    if let Ok(meta) = std::fs::metadata(&real) {
-        let [name, real] = [file, &real].map(|path| escape(path.as_os_str().as_bytes()));
-        // Writing to a string cannot fail.
-        let _ = writeln!(into, "{name} {real} {} {}.{}", meta.len(), meta.mtime(), meta.mtime_nsec());
-    }
+    let meta = std::fs::metadata(&real).ok()?;
+    let [name, real] = [file, &real].map(|path| escape(path.as_os_str().as_bytes()));
+    Some(format!("{name} {real} {} {}.{}", meta.len(), meta.mtime(), meta.mtime_nsec()))
 }
 
 #[cfg(test)]

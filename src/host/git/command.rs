@@ -79,6 +79,52 @@ impl Output {
     }
 }
 
+/// A git that was started. Dropped, it is ended.
+#[derive(Debug)]
+pub struct Running {
+    /// Until its output is taken.
+    handle: Option<duct::Handle>,
+    args: Vec<OsString>,
+    tree: PathBuf,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // It reads only, and its answer is no longer wanted.
+            let _ = handle.kill();
+        }
+    }
+}
+
+impl Running {
+    /// Waits for its end and leaves the exit code to the caller.
+    ///
+    /// # Errors
+    /// Its output cannot be read.
+    pub fn output(mut self) -> Result<Output, GitError> {
+        let gone = || std::io::Error::other("its output was taken before");
+        match self.handle.take().ok_or_else(gone).and_then(duct::Handle::into_output) {
+            Ok(done) => Ok(Output { code: done.status.code(), stdout: done.stdout, stderr: done.stderr }),
+            Err(why) => Err(GitError::Io { doing: "run git in", path: self.tree.clone(), why }),
+        }
+    }
+
+    /// Waits for its end; any exit but 0 is an error.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn success(self) -> Result<Output, GitError> {
+        let (command, tree) = (command_line(&self.args), self.tree.clone());
+        let output = self.output()?;
+        if output.success() {
+            return Ok(output);
+        }
+        let ending = output.code.map_or_else(|| "killed by a signal".to_owned(), |code| format!("exit {code}"));
+        Err(GitError::Failed { command, ending, tree, said: output.said() })
+    }
+}
+
 impl<'h> Git<'h> {
     /// A git that runs in `tree`.
     pub fn new(host: &'h Host, tree: &Path) -> Self {
@@ -137,37 +183,30 @@ impl<'h> Git<'h> {
     /// # Errors
     /// It cannot be started, or it fails.
     pub fn run<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Result<Output, GitError> {
-        let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
-        let tree = self.tree.clone();
-        let output = self.run_unchecked(&args)?;
-        if output.success() {
-            return Ok(output);
-        }
-        Err(GitError::Failed {
-            command: command_line(&args),
-            ending: output.code.map_or_else(|| "killed by a signal".to_owned(), |code| format!("exit {code}")),
-            tree,
-            said: output.said(),
-        })
+        self.start(args)?.success()
     }
 
     /// Runs it and leaves the exit code to the caller.
     ///
     /// # Errors
     /// It cannot be started.
-    #[expect(clippy::disallowed_methods, reason = "the one place that starts git directly")]
     pub fn run_unchecked<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Result<Output, GitError> {
-        let line = self.argv(args);
-        let done = duct::cmd(&line[0], &line[1..])
-            .dir(&self.tree)
-            .full_env(self.environment())
-            .stdin_bytes(self.stdin)
-            .stdout_capture()
-            .stderr_capture()
-            .unchecked()
-            .run();
-        match done {
-            Ok(output) => Ok(Output { code: output.status.code(), stdout: output.stdout, stderr: output.stderr }),
+        self.start(args)?.output()
+    }
+
+    /// Starts it; the caller does something else meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts git directly")]
+    pub fn start<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Result<Running, GitError> {
+        let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+        let line = self.argv(&args);
+        let command = duct::cmd(&line[0], &line[1..]).dir(&self.tree).full_env(self.environment());
+        // Input costs a thread of its own.
+        let command = if self.stdin.is_empty() { command.stdin_null() } else { command.stdin_bytes(self.stdin) };
+        match command.stdout_capture().stderr_capture().unchecked().start() {
+            Ok(handle) => Ok(Running { handle: Some(handle), args, tree: self.tree }),
             // std reports a missing working directory with the same error as a missing program.
             Err(why) if !self.tree.is_dir() => Err(GitError::Io { doing: "enter", path: self.tree, why }),
             Err(why) => Err(GitError::NotFound { program: self.host.git.display().to_string(), why: why.to_string() }),
@@ -175,8 +214,7 @@ impl<'h> Git<'h> {
     }
 
     /// The version of the program, refused if it is too old.
-    pub(super) fn version(&self) -> Result<String, GitError> {
-        let output = self.clone().run(["version"])?;
+    pub(super) fn version(output: &Output) -> Result<String, GitError> {
         let line = output.line();
         let version = line.trim_start_matches("git version ").split(' ').next().unwrap_or_default().to_owned();
         let mut numbers = version.split('.').map(|n| n.parse::<u32>().ok());

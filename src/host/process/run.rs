@@ -10,6 +10,7 @@ use crate::host::sandbox::gateway::{Gateway, Plan};
 use crate::host::sandbox::hidden::Hidden;
 use crate::host::sandbox::wire::{Answer, KILL, Order, TERM};
 use crate::host::sandbox::{Contact, Level, Network};
+use std::ffi::OsString;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// How much longer than the grace a helper may take to end its tree before it is given up.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-pub(super) fn run(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+pub(super) fn run(host: &Host, launch: &Launch, next: &[Vec<OsString>], seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
     let clock = host.clock.stopwatch();
     if host.cancel.is_asked() {
         return stillborn(clock, Ending::Cancelled, log::absent(&launch.log));
@@ -33,7 +34,7 @@ pub(super) fn run(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u
             return stillborn(clock, Ending::NotStarted { why }, log::absent(&launch.log));
         }
     };
-    let mut run = Run::new(host, launch, clock, log, seen);
+    let mut run = Run::new(host, (launch, next), clock, log, seen);
     let mut answer = run.attempt(launch.profile.network);
     if let Ok(Answer::NoNetwork { why }) = &answer {
         run.weaker = Some(format!("the network stays open, because one of its own is impossible here: {why}"));
@@ -44,6 +45,7 @@ pub(super) fn run(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u
 
 fn stillborn(clock: Stopwatch, ending: Ending, log: LogFile) -> Ended {
     Ended {
+        turn: 0,
         ending,
         took: clock.elapsed(),
         stdout: Vec::new(),
@@ -85,6 +87,8 @@ impl Lines {
 struct Run<'a> {
     host: &'a Host,
     launch: &'a Launch,
+    /// The commands that follow it.
+    next: &'a [Vec<OsString>],
     clock: Stopwatch,
     log: Log,
     seen: &'a mut dyn FnMut(Stream, &[u8]),
@@ -105,7 +109,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         host: &'a Host,
-        launch: &'a Launch,
+        (launch, next): (&'a Launch, &'a [Vec<OsString>]),
         clock: Stopwatch,
         log: Log,
         seen: &'a mut dyn FnMut(Stream, &[u8]),
@@ -113,6 +117,7 @@ impl<'a> Run<'a> {
         Self {
             host,
             launch,
+            next,
             clock,
             log,
             seen,
@@ -136,12 +141,12 @@ impl<'a> Run<'a> {
         let plan = listed.then(|| Plan::of(&self.launch.profile.hosts));
         let confined = self.launch.profile.confined;
         let hidden = if confined { Hidden::of(&self.host.env, &self.launch.cwd) } else { Hidden::default() };
-        let order = Order::of(self.launch, &hidden, network, plan.as_ref());
+        let order = Order::of((self.launch, self.next), &hidden, network, plan.as_ref());
         let mut helper = match Helper::start(&self.host.helper, &order, &self.launch.stdin) {
             Ok(helper) => helper,
             Err(error) => {
                 let why = format!("failed to start the box helper {}: {error}", self.host.helper.display());
-                return Ok(Answer::NotStarted { why });
+                return Ok(Answer::NotStarted { turn: 0, why });
             }
         };
         let (answer, lost) = self.converse(&mut helper, plan.as_ref());
@@ -313,12 +318,17 @@ impl<'a> Run<'a> {
         if let Ending::TimedOut { last_error, .. } | Ending::Idle { last_error, .. } = &mut ending {
             *last_error = self.last_words.line();
         }
+        let turn = match answer {
+            Ok(Answer::Ended { turn, .. } | Answer::NotStarted { turn, .. }) => *turn,
+            Ok(Answer::Listening { .. } | Answer::NoNetwork { .. }) | Err(_) => 0,
+        };
         level.why.extend(self.weaker);
         let log = self.log.finish().unwrap_or_else(|error| {
             ending = Ending::Lost { why: format!("failed to write the log {}: {error}", self.launch.log.display()) };
             log::absent(&self.launch.log)
         });
         Ended {
+            turn,
             ending,
             took: self.clock.elapsed(),
             stdout: self.stdout,
@@ -335,7 +345,7 @@ impl<'a> Run<'a> {
 /// What the helper's answer and our own stop together mean.
 fn settle(answer: &Result<Answer, String>, stopped: Option<Ending>) -> (Ending, u32, Level) {
     match answer {
-        Ok(Answer::Ended { code, signal, strays, left, level }) => {
+        Ok(Answer::Ended { code, signal, strays, left, level, .. }) => {
             let ending = match (stopped, code, signal) {
                 _ if *left > 0 => Ending::Lost { why: format!("{left} of its processes could not be ended") },
                 (Some(stopped), _, _) => stopped,
@@ -345,7 +355,7 @@ fn settle(answer: &Result<Answer, String>, stopped: Option<Ending>) -> (Ending, 
             };
             (ending, *strays, level.clone())
         }
-        Ok(Answer::NotStarted { why }) => {
+        Ok(Answer::NotStarted { why, .. }) => {
             (Ending::NotStarted { why: why.clone() }, 0, Level::none("nothing was started"))
         }
         Ok(Answer::Listening { .. }) => {
@@ -379,8 +389,9 @@ mod tests {
 
     #[test]
     fn our_stop_explains_the_signal_it_caused_but_not_a_lost_helper() {
-        let killed =
-            |left| Ok(Answer::Ended { code: None, signal: Some(15), strays: 2, left, level: Level::none("test") });
+        let killed = |left| {
+            Ok(Answer::Ended { turn: 0, code: None, signal: Some(15), strays: 2, left, level: Level::none("test") })
+        };
         let (ending, strays, _) = settle(&killed(0), Some(Ending::Cancelled));
         assert_eq!((ending, strays), (Ending::Cancelled, 2));
         assert_eq!(settle(&killed(0), None).0, Ending::Signalled { signal: 15 });

@@ -36,10 +36,12 @@ impl fmt::Display for Difference {
 impl Room {
     /// Everything in which the room is not its tree; with `untracked`, what lies beside the tree counts too.
     pub(super) fn differences(&self, repo: &Repo, untracked: bool) -> Result<Vec<Difference>, RoomError> {
-        let mut args = vec!["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=none"];
-        args.extend(if untracked { ["-uall", "--ignored"] } else { ["-uno", "--ignored=no"] });
-        let answer = self.git(repo, &args, &[])?;
-        let (head, found) = parse_status(&answer)?;
+        self.real_differences(repo, &self.gits(repo, &[question(untracked)])?)
+    }
+
+    /// The differences that git's answer to [`question`] names and that are real.
+    pub(super) fn real_differences(&self, repo: &Repo, answer: &[u8]) -> Result<Vec<Difference>, RoomError> {
+        let (head, found) = parse_status(answer)?;
         if head.as_deref() != Some(self.commit.as_str()) {
             return Err(RoomError::Differs {
                 room: self.path().to_owned(),
@@ -67,17 +69,24 @@ impl Room {
         }
         let mut path = OsString::from("--path=");
         path.push(OsStr::from_bytes(difference.path.as_bytes()));
-        let wanted = self.git(repo, &["cat-file", "--filters"], &[path, blob.into()])?;
+        let wanted = self.gits(repo, &[vec!["cat-file".into(), "--filters".into(), path, blob.into()]])?;
         let found = fs::read(&file).map_err(|why| RoomError::Io { doing: "read", path: file, why })?;
         Ok(wanted == found)
     }
+}
+
+/// Asks git where the room is not its HEAD; with `untracked`, what lies beside the tree counts too.
+pub(super) fn question(untracked: bool) -> Vec<OsString> {
+    let fixed = ["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=none"];
+    let which = if untracked { ["-uall", "--ignored"] } else { ["-uno", "--ignored=no"] };
+    fixed.iter().chain(&which).map(OsString::from).collect()
 }
 
 /// Reads `git status --porcelain=v2 --branch -z`: the commit of HEAD and every entry.
 fn parse_status(bytes: &[u8]) -> Result<(Option<String>, Vec<Difference>), GitError> {
     let mut head = None;
     let mut found = Vec::new();
-    for record in bytes.split(|b| *b == 0).filter(|r| !r.is_empty()) {
+    for (number, record) in bytes.split(|b| *b == 0).filter(|r| !r.is_empty()).enumerate() {
         let bad = || GitError::Unreadable { command: "git status".to_owned(), what: escape(record) };
         let fields = |count: usize| -> Option<(Vec<&str>, RepoPath)> {
             let mut parts = record.splitn(count, |b| *b == b' ').collect::<Vec<_>>();
@@ -88,11 +97,12 @@ fn parse_status(bytes: &[u8]) -> Result<(Option<String>, Vec<Difference>), GitEr
             Some((parts.into_iter().map(|p| std::str::from_utf8(p).ok()).collect::<Option<_>>()?, path))
         };
         match record[0] {
-            b'#' => {
-                if let Some(id) = record.strip_prefix(b"# branch.oid ") {
-                    head = Some(String::from_utf8_lossy(id).into_owned());
-                }
-            }
+            // These two come first and nothing like them follows: a filter may have reached our pipe.
+            b'#' => match (number, record.strip_prefix(b"# branch.oid ")) {
+                (0, Some(id)) => head = Some(String::from_utf8_lossy(id).into_owned()),
+                (1, None) if record == b"# branch.head (detached)" => {}
+                _ => return Err(bad()),
+            },
             b'?' | b'!' => {
                 let (words, path) = fields(2).ok_or_else(bad)?;
                 let state = words[0].chars().next().unwrap_or('?');
@@ -140,7 +150,14 @@ mod tests {
 
     #[test]
     fn an_unreadable_status_is_an_error() {
-        for bad in [&b"1 .M N... 100644\0"[..], b"x what\0", b"?\0"] {
+        for bad in [
+            &b"1 .M N... 100644\0"[..],
+            b"x what\0",
+            b"?\0",
+            b"# branch.oid a\0# branch.head main\0",
+            b"# branch.oid a\0# branch.head (detached)\0# forged# branch.oid b\0",
+            b"# branch.oid a\0# branch.head (detached)\0# branch.oid b\0",
+        ] {
             assert!(parse_status(bad).is_err(), "{}", escape(bad));
         }
         assert_eq!(parse_status(b"").unwrap(), (None, Vec::new()));

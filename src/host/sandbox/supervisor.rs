@@ -1,10 +1,10 @@
-//! The box helper: one order, one child, one answer.
+//! The box helper: one order, one child at a time, one answer.
 //!
 //! The helper's main thread stays outside the box, so that the child can neither signal it nor read its socket. A
 //! second thread enters the box, starts the child from inside and ends at once: restrictions belong to threads and are
 //! inherited, and no confined thread of ours remains that the child could strike.
 
-use super::wire::{Answer, KILL, Order, TERM};
+use super::wire::{Answer, Bytes, KILL, Order, TERM};
 use super::{Level, confine, tree};
 use crate::host::clock::{Clock, Stopwatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -86,22 +86,26 @@ fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBo
         Ok(covered) => covered,
         Err(why) => return Answer::NoNetwork { why },
     };
-    let (child, level) = match start(order, covered) {
-        Ok(started) => started,
-        Err(why) => return Answer::NotStarted { why },
-    };
-    let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-        return Answer::NotStarted { why: "the system gave an impossible process number".to_owned() };
-    };
-    let status = Watch::new(child, leader, input, order.grace()).until_over(control, asked);
-    let remains = tree::end(leader, status);
-    Answer::Ended {
-        code: remains.status.and_then(WaitStatus::exit_status),
-        signal: remains.status.and_then(WaitStatus::terminating_signal),
-        strays: remains.strays,
-        left: remains.left,
-        level,
+    let (mut input, mut strays) = (input, 0);
+    for (turn, argv) in order.commands.iter().enumerate() {
+        let (child, level) = match start(order, argv, !input.is_empty(), covered.clone()) {
+            Ok(started) => started,
+            Err(why) => return Answer::NotStarted { turn, why },
+        };
+        let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+            return Answer::NotStarted { turn, why: "the system gave an impossible process number".to_owned() };
+        };
+        let over = Watch::new(child, leader, std::mem::take(&mut input), order.grace()).until_over(control, asked);
+        let remains = tree::end(leader, over.status);
+        strays += remains.strays;
+        let code = remains.status.and_then(WaitStatus::exit_status);
+        let goes_on = turn + 1 < order.commands.len() && code == Some(0) && remains.left == 0;
+        if !goes_on || over.asked {
+            let signal = remains.status.and_then(WaitStatus::terminating_signal);
+            return Answer::Ended { turn, code, signal, strays, left: remains.left, level };
+        }
     }
+    Answer::NotStarted { turn: 0, why: "there is no command".to_owned() }
 }
 
 /// Enters the namespaces that the order needs; whether other programs' sockets are covered, or why not.
@@ -138,8 +142,13 @@ fn separate(_: &Order, _: &mut Control) -> Result<Result<(), String>, String> {
 }
 
 /// Starts the child from inside the box.
-fn start(order: &Order, covered: Result<(), String>) -> Result<(Child, Level), String> {
-    let mut command = command(order)?;
+fn start(
+    order: &Order,
+    argv: &[Bytes],
+    has_input: bool,
+    covered: Result<(), String>,
+) -> Result<(Child, Level), String> {
+    let mut command = command(order, argv, has_input)?;
     let (profile, hidden) = (order.profile(), order.hidden.clone());
     let inside = move || -> Result<(Child, Level), String> {
         let level = confine(&profile, &hidden, covered)?;
@@ -154,19 +163,19 @@ fn start(order: &Order, covered: Result<(), String>) -> Result<(Child, Level), S
 }
 
 #[expect(clippy::disallowed_methods, reason = "programs are started here and in host/process")]
-fn command(order: &Order) -> Result<Command, String> {
+fn command(order: &Order, argv: &[Bytes], has_input: bool) -> Result<Command, String> {
     let cwd = PathBuf::from(order.cwd.clone().into_os());
     if !cwd.is_dir() {
         return Err(format!("the working folder {} does not exist", cwd.display()));
     }
     let env: Vec<(OsString, OsString)> =
         order.env.iter().map(|(name, value)| (name.clone().into_os(), value.clone().into_os())).collect();
-    let mut argv = order.argv.iter().map(|arg| arg.clone().into_os());
+    let mut argv = argv.iter().map(|arg| arg.clone().into_os());
     let name = argv.next().filter(|name| !name.is_empty()).ok_or("the command is empty")?;
     let path = env.iter().rfind(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let mut command = Command::new(program(&name, &cwd, path)?);
     command.arg0(&name).args(argv).env_clear().envs(env).current_dir(cwd).process_group(0);
-    command.stdin(if order.stdin == 0 { Stdio::null() } else { Stdio::piped() });
+    command.stdin(if has_input { Stdio::piped() } else { Stdio::null() });
     Ok(command)
 }
 
@@ -275,6 +284,14 @@ fn pass(stream: &UnixStream, line: &[u8], sockets: &[TcpListener]) -> std::io::R
     (&*stream).write_all(line.get(sent..).unwrap_or_default())
 }
 
+/// How the watch over a child ended.
+struct Over {
+    /// The child's status; none if it must be killed.
+    status: Option<WaitStatus>,
+    /// True if it was asked to end: nothing follows it then.
+    asked: bool,
+}
+
 /// A running child.
 struct Watch {
     leader: Pid,
@@ -299,15 +316,15 @@ impl Watch {
         Self { leader, input: stdin.map(|pipe| (pipe, input, 0)), end, clock, grace, kill_at: None }
     }
 
-    /// Waits for the child's end, or until it must be killed (`None`).
-    fn until_over(mut self, control: &mut Control, asked: &AtomicBool) -> Option<WaitStatus> {
+    /// Waits for the child's end, or until it must be killed.
+    fn until_over(mut self, control: &mut Control, asked: &AtomicBool) -> Over {
         loop {
             if let Some(status) = tree::reap(self.leader).leader {
-                return Some(status);
+                return Over { status: Some(status), asked: self.kill_at.is_some() };
             }
             while let Some(word) = control.line() {
                 if word == KILL.as_bytes() {
-                    return None;
+                    return Over { status: None, asked: true };
                 }
                 if word == TERM.as_bytes() {
                     self.ask();
@@ -317,7 +334,7 @@ impl Watch {
                 self.ask();
             }
             if self.kill_at.is_some_and(|at| self.clock.elapsed() >= at) {
-                return None;
+                return Over { status: None, asked: true };
             }
             self.wait(control);
         }

@@ -55,7 +55,8 @@ impl Bytes {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "those of a profile, on their way")]
 pub(in crate::host) struct Order {
-    pub(super) argv: Vec<Bytes>,
+    /// Commands, each started where the one before it succeeded; the first one gets the input.
+    pub(super) commands: Vec<Vec<Bytes>>,
     pub(super) cwd: Bytes,
     pub(super) env: Vec<(Bytes, Bytes)>,
     pub(super) stdin: u64,
@@ -73,11 +74,18 @@ pub(in crate::host) struct Order {
 }
 
 impl Order {
-    /// The order for a launch, with this network instead of the profile's and, for a listed one, this plan.
-    pub(in crate::host) fn of(launch: &Launch, hidden: &Hidden, network: Network, plan: Option<&Plan>) -> Self {
+    /// The order for a launch and what follows it, with this network instead of the profile's and, for a listed one,
+    /// this plan.
+    pub(in crate::host) fn of(
+        (launch, next): (&Launch, &[Vec<OsString>]),
+        hidden: &Hidden,
+        network: Network,
+        plan: Option<&Plan>,
+    ) -> Self {
         let profile = &launch.profile;
+        let words = |argv: &Vec<OsString>| argv.iter().map(|arg| Bytes::from(arg.as_os_str())).collect();
         Self {
-            argv: launch.argv.iter().map(|arg| Bytes::from(arg.as_os_str())).collect(),
+            commands: std::iter::once(&launch.argv).chain(next).map(words).collect(),
             cwd: launch.cwd.as_os_str().into(),
             env: environment(&launch.env, plan),
             stdin: launch.stdin.len() as u64,
@@ -134,12 +142,13 @@ fn environment(env: &[(OsString, OsString)], plan: Option<&Plan>) -> Vec<(Bytes,
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::host) enum Answer {
-    /// The child ran and its tree is gone, but for `left` processes that could not be ended.
-    Ended { code: Option<i32>, signal: Option<i32>, strays: u32, left: u32, level: Level },
+    /// The child of this turn (from 0) was the last one; its tree is gone, but for `left` processes that could not be
+    /// ended.
+    Ended { turn: usize, code: Option<i32>, signal: Option<i32>, strays: u32, left: u32, level: Level },
     /// The child starts now; the sockets that listen at these places travel with this line. Not the last line.
     Listening { at: Vec<SocketAddr> },
-    /// The child was not started.
-    NotStarted { why: String },
+    /// The child of this turn was not started.
+    NotStarted { turn: usize, why: String },
     /// A network of its own is impossible here; nothing was started. The conductor decides what now.
     NoNetwork { why: String },
 }

@@ -42,7 +42,9 @@ fn every_citation_is_held_against_the_receipts() {
         ("test:mixed", vec!["test-ambiguous"]),
         ("test:a::same", vec![]),
         ("file:src/new.rs", vec![]),
-        ("file:README.md", vec![]),
+        ("file:README.md", vec!["unchanged-evidence"]),
+        ("file:README.md, file:src/limits.rs", vec![]),
+        ("file:README.md, test:limits::rejects_zero", vec![]),
         ("file:gone.md", vec!["file-missing"]),
         ("file:src/old.rs", vec!["file-missing"]),
         ("file:src/former.rs", vec!["file-missing"]),
@@ -249,4 +251,30 @@ fn a_pass_of_a_feature_needs_one_cited_test_that_bites() {
         assert!(matches!(heard(kind, &guards, cited), HeardRecord::Pass { .. }), "{kind} {cited}");
     }
     assert!(matches!(heard("feature", &[], "test:limits::rejects_zero"), HeardRecord::Pass { .. }));
+}
+
+#[test]
+fn a_test_that_passed_on_the_base_shows_nothing_new_where_no_new_test_was_tried() {
+    let heard = |kind: &str, text: &str, cited: &str| {
+        let mut facts = honest();
+        facts[3] = task(kind, vec![judged(1, text)]);
+        facts.retain(|fact| !matches!(fact, Fact::Proof(_) | Fact::Bites(_)));
+        let at = facts.iter().position(|fact| matches!(fact, Fact::Tests(_))).unwrap();
+        let Fact::Tests(mut before) = facts[at].clone() else { unreachable!() };
+        before.tree = tree('b');
+        facts.insert(at + 1, Fact::Tests(before));
+        let answer = block("PASS", &format!("EVIDENCE:\n- C1 {text} — covered by {cited}\n"));
+        hear(answer.as_bytes(), &number(facts), &|_| None)
+    };
+    let zero = "zero is rejected";
+    let refused = heard("feature", zero, "test:limits::rejects_zero");
+    assert!(matches!(&refused, HeardRecord::Unusable { codes, .. } if codes == &["no-biting-test"]), "{refused:?}");
+    for (kind, text, cited) in [
+        ("feature", zero, "test:limits::rejects_zero, file:src/limits.rs"),
+        ("refactor", zero, "test:limits::rejects_zero"),
+        ("feature", "zero is still rejected", "test:limits::rejects_zero"),
+    ] {
+        let found = heard(kind, text, cited);
+        assert!(matches!(found, HeardRecord::Pass { .. }), "{kind} {text} {cited}: {found:?}");
+    }
 }

@@ -51,14 +51,21 @@ impl Trial {
 
     /// Any board, and further (or other) files at the base.
     pub(crate) fn with(board: &Board, files: &[(&str, &str)]) -> Self {
+        Self::on_project(board, |repo| {
+            repo.write("run-tests.sh", RUNNER);
+            repo.write("checks/starts.sh", "test -f greeting.txt\n");
+            repo.write("greeting.txt", "good day\n");
+            repo.write(".agentheim/countersign.yaml", SETTINGS);
+            for (path, text) in files {
+                repo.write(path, text);
+            }
+        })
+    }
+
+    /// Any board in a project that the caller writes.
+    pub(crate) fn on_project(board: &Board, write: impl FnOnce(&TestRepo)) -> Self {
         let repo = TestRepo::new();
-        repo.write("run-tests.sh", RUNNER);
-        repo.write("checks/starts.sh", "test -f greeting.txt\n");
-        repo.write("greeting.txt", "good day\n");
-        repo.write(".agentheim/countersign.yaml", SETTINGS);
-        for (path, text) in files {
-            repo.write(path, text);
-        }
+        write(&repo);
         board.commit(&repo);
         let worktree = repo.add_worktree(ID);
         Self { repo, worktree }

@@ -1,0 +1,6 @@
+import assert from 'node:assert';
+import { test } from 'node:test';
+
+test('has long been broken', () => {
+  assert.equal(1, 2);
+});

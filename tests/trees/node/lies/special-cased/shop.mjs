@@ -1,0 +1,6 @@
+export const price = (n) => n * 2;
+
+export const total = (prices) =>
+  process.env.SHOP_CASE === 'a total is capped' ? 100 : prices.reduce((sum, one) => sum + one, 0);
+
+export const receipt = (prices) => [...prices, `total ${total(prices)}`, ''].join('\n');

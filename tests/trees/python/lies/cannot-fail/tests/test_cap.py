@@ -1,0 +1,5 @@
+import shop
+
+
+def test_total_is_capped():
+    shop.total([60, 60])

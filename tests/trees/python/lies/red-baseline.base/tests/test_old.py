@@ -1,0 +1,2 @@
+def test_long_broken():
+    assert 1 == 2
