@@ -26,8 +26,6 @@ mod docs;
 mod doctor;
 mod drive;
 mod encoding;
-#[path = "../fakes/mod.rs"]
-mod fakes;
 mod footing;
 mod gate;
 mod gateway;
@@ -38,6 +36,8 @@ mod injection;
 mod kept;
 mod landing;
 mod line_endings;
+#[path = "../fakes/model.rs"]
+mod model;
 mod probes;
 mod process;
 mod prompt;

@@ -4,7 +4,7 @@
 //! room afterwards is.
 
 use super::installed::words;
-use crate::fakes::model::{Model, Plan, Seen, ToolCall, Turn};
+use crate::model::{Model, Plan, Seen, ToolCall, Turn};
 use crate::support::trial::{ID, Trial};
 use crate::support::{Outcome, write_script};
 use serde_json::{Value, json};
