@@ -13,6 +13,7 @@
 
 mod agent_sessions;
 mod agents;
+mod agents_real;
 mod bad_input;
 mod bad_runner;
 mod bites;
@@ -30,12 +31,15 @@ mod encoding;
 mod footing;
 mod gate;
 mod gateway;
+mod hostile;
 mod house;
 mod init;
 mod injection;
 mod kept;
 mod landing;
 mod line_endings;
+#[path = "../fakes/model.rs"]
+mod model;
 mod probes;
 mod process;
 mod prompt;

@@ -284,7 +284,7 @@ pub(crate) fn write(dir: &Path, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>)
 }
 
 /// Writes a program.
-pub(super) fn write_script(path: &Path, text: &str) {
+pub(crate) fn write_script(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     write(Path::new("/"), path, text);
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -317,8 +317,16 @@ fn installed_tools() -> Vec<(&'static str, PathBuf)> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests read the environment here only")]
-fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// Says aloud that a test, or a part of it, was skipped. Not with a macro: what those print is kept back when a test
+/// passes, and `.ci/run` counts these lines.
+pub(crate) fn skip(why: &str) {
+    let thread = std::thread::current();
+    let line = format!("\nSKIPPED {}: {why}\n", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
 fn holds(text: &[u8], part: &[u8]) -> bool {
