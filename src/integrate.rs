@@ -1,6 +1,7 @@
 //! Land a warrant, save what does not land, and take a worktree away only with a proof of either.
 
 pub mod books;
+pub mod hooks;
 pub mod land;
 pub mod likeness;
 pub mod note;
@@ -8,6 +9,7 @@ pub mod salvage;
 pub mod teardown;
 
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
+pub use hooks::HookError;
 pub use land::{Landed, LandingRecord, Order, Refusal, Unlanded, land};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree};
