@@ -49,7 +49,8 @@ pub struct Profile {
     pub role: Role,
     /// False: run without a box. The level says so.
     pub confined: bool,
-    /// Refuse changes of mode, owner, times and extended attributes everywhere, because Landlock does not cover them.
+    /// Refuse changes of mode, owner and extended attributes everywhere, because Landlock does not cover them. Changes of
+    /// times are not made either, but a verifier is not told.
     pub read_only_metadata: bool,
     /// False: it may make no unix sockets, so that it reaches nobody's (pairs of connected ones excepted).
     pub unix_sockets: bool,

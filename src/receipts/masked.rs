@@ -1,7 +1,7 @@
 //! What a check found, fit to be sealed.
 
 use super::CheckReport;
-use super::redact::redact_text;
+use crate::host::redact::redact_text;
 
 impl CheckReport {
     /// The same with every secret in its words masked: findings quote lines of the claim, and they are sealed.

@@ -175,6 +175,9 @@ pub(crate) fn consulted(verifier: &str, code: Option<i32>) -> ConsultedRecord {
         trespasses: vec![],
         bystanders: vec![],
         level: None,
+        agent: None,
+        worker: None,
+        instead_of: None,
         contacts: vec![],
     }
 }

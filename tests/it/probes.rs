@@ -63,7 +63,7 @@ const PROBES: &[Probe] = &[
     ("symlink to ro, write through", "ln -sf $RO/keep sl && echo evil >> sl", NONE),
     ("chmod in ro", "chmod 4755 $RO/keep6", METADATA),
     ("chown in ro", "chown $(id -u):$(id -g) $RO/keep7", METADATA),
-    ("touch -d in ro", "touch -d 2001-01-01 $RO/keep8", METADATA),
+    ("touch -d in ro", "touch -d 2001-01-01 $RO/keep8 && find $RO/keep8 ! -newermt 2002-01-01 | grep -q .", METADATA),
     ("setxattr in ro", "python3 -c \"import os;os.setxattr('$RO/keep9','user.x',b'1')\"", METADATA),
     ("write /dev/shm", "echo a > /dev/shm/countersign-evil-$$", NONE),
     ("write /tmp", "echo a > /tmp/countersign-evil-$$", NONE),
