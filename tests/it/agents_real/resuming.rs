@@ -39,6 +39,7 @@ fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &st
         &Question {
             agent: &agent,
             role: Role::Worker,
+            hosts: &[],
             confined: true,
             brief: brief.as_bytes(),
             room: &worktree,
