@@ -266,7 +266,8 @@ fn unignored(repo: &Repo, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Freez
 }
 
 /// Files that `add` would rewrite although their bytes in the worktree are the base's: attributes demand other line ends
-/// than the base has (`git checkout` cannot clear such a path either).
+/// than the base has (`git checkout` cannot clear such a path either). Where HEAD or the user's index has another content,
+/// somebody put it there: a change that an index flag keeps from being seen on disk is still the work.
 fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>, FreezeError> {
     let mut phantoms = Vec::new();
     for change in
@@ -279,11 +280,25 @@ fn untouched_but_changed(repo: &Repo, changed: &[Change]) -> Result<Vec<Change>,
             continue;
         }
         let (old, cut) = repo.blob(&change.old, 64 << 20)?;
-        if !cut && std::fs::read(&on_disk).is_ok_and(|bytes| bytes == old) {
+        if !cut && std::fs::read(&on_disk).is_ok_and(|bytes| bytes == old) && was_never_edited(repo, change)? {
             phantoms.push(change.clone());
         }
     }
     Ok(phantoms)
+}
+
+/// True if HEAD has the base's content of this path, and so has the user's index, or no entry for it at all.
+fn was_never_edited(repo: &Repo, change: &Change) -> Result<bool, GitError> {
+    let Some(head) = repo.resolve("HEAD")? else { return Ok(false) };
+    let committed = repo.entry(&repo.tree_of(&head)?, &change.path)?;
+    if committed.is_none_or(|entry| entry.id != change.old.as_str()) {
+        return Ok(false);
+    }
+    let name = change.path.to_path_buf();
+    let words = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
+    let staged = repo.git().run(words.into_iter().chain([name.as_os_str()]))?;
+    let mut entries = staged.stdout.split(|b| *b == 0).filter(|record| !record.is_empty());
+    Ok(entries.all(|record| record.split(|b| *b == b' ').nth(1) == Some(change.old.as_str().as_bytes())))
 }
 
 /// Gives these paths their old content in the private index; the tree that this makes.

@@ -169,6 +169,44 @@ fn the_users_index_stash_and_ignored_files_are_as_they_were() {
     assert_eq!(stage.repo.git(&["stash", "list"]).lines().count(), 2);
 }
 
+/// Committed, marked so that git looks away, and put back on disk: the commit is the work, and the mark is asked about.
+#[test]
+fn a_committed_change_that_an_index_flag_hides_on_disk_stays_in_the_claim() {
+    for flag in ["assume-unchanged", "skip-worktree"] {
+        let repo = TestRepo::new();
+        repo.write("calc.py", "one = 2\n");
+        let stage = Stage::of(repo, "done.txt");
+        stage.write("done.txt", "1\n");
+        stage.write("calc.py", "one = 1\n");
+        stage.git(&["add", "-A"]);
+        stage.git(&["commit", "-q", "-m", "work"]);
+        stage.git(&["update-index", &format!("--{flag}"), "calc.py"]);
+        stage.write("calc.py", "one = 2\n");
+        let judged = stage
+            .judge()
+            .is("hold")
+            .finds("hiding-places", "ask", &["calc.py", flag, "DIFFER from what the index has"])
+            .again(&stage.repo);
+        assert!(!judged.check("hiding-places").to_string().contains("line endings"), "{flag}");
+        assert_eq!(judged.changed(), ["calc.py", "done.txt"], "{flag}");
+        assert_eq!(judged.file(&stage.repo, "calc.py"), b"one = 1\n", "{flag}");
+    }
+}
+
+/// A staged change is as little a matter of line endings as a committed one.
+#[test]
+fn a_staged_change_that_an_index_flag_hides_on_disk_stays_in_the_claim() {
+    let stage = Stage::asking_for("done.txt");
+    stage.write("done.txt", "1\n");
+    let before = std::fs::read(stage.worktree().join("a.txt")).unwrap();
+    stage.write("a.txt", b"x".repeat(before.len()));
+    stage.git(&["add", "a.txt"]);
+    stage.git(&["update-index", "--assume-unchanged", "a.txt"]);
+    stage.write("a.txt", &before);
+    let judged = stage.judge().is("hold").finds("hiding-places", "ask", &["a.txt", "DIFFER"]).again(&stage.repo);
+    assert_eq!(judged.changed(), ["a.txt", "done.txt"]);
+}
+
 /// The same tree is not the same case once history was rewritten or a file is hidden beside it.
 #[test]
 fn what_stands_around_the_tree_is_part_of_what_was_judged() {
