@@ -7,9 +7,9 @@
 use super::quarantine::{self, Quarantine, said};
 use super::sightings::{self, Listings};
 use super::{Claim, Sighting, SightingKind};
-use crate::host::git::{Change, ChangeKind, GitError, RefMove, RefName, Repo};
+use crate::host::git::{Change, ChangeKind, Git, GitError, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
-use crate::host::path::escape;
+use crate::host::path::{RepoPath, escape};
 use crate::host::sandbox::Level;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// More than this many bytes are no tree's id.
 const LARGEST_ID: u64 = 1 << 10;
+
+/// More nested repositories than this are not asked whether they have a commit.
+const MOST_UNBORN: usize = 100;
 
 /// Why work could not be frozen. All of it is the environment's fault, never the worker's.
 #[derive(Debug, thiserror::Error)]
@@ -88,12 +91,12 @@ pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeErr
     quarantine.copy_index(repo)?;
     // What does not depend on each other runs side by side: the configuration beside `add`, the listings beside the diff.
     let config = sightings::start_config(repo)?;
-    let (mut tree, level) = add_everything(repo, &quarantine)?;
+    let Added { mut tree, level, unborn } = add_everything(repo, &quarantine)?;
     let listings = Listings::start(repo, &quarantine, config)?;
     repo.enter_quarantine(quarantine.objects())?;
     let base_tree = repo.tree_of(base)?;
     let mut changed = repo.changes(&base_tree, &tree)?;
-    let mut sightings = Vec::new();
+    let mut sightings: Vec<Sighting> = unborn.into_iter().map(unborn_repository).collect();
     let phantoms = untouched_but_changed(repo, &changed)?;
     if !phantoms.is_empty() {
         tree = put_back(repo, &quarantine, &phantoms)?;
@@ -116,6 +119,11 @@ pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeErr
         given: None,
         quarantine: Some(quarantine),
     })
+}
+
+fn unborn_repository(path: RepoPath) -> Sighting {
+    let detail = "nested git repository without a commit: git can add neither a pointer nor its files, so nothing of it is in the claim";
+    Sighting { kind: SightingKind::NestedRepository, path: Some(path), detail: detail.to_owned() }
 }
 
 /// Takes a commit as the finished work.
@@ -184,18 +192,27 @@ fn create_claim_ref(repo: &Repo, key: &str, number: u32, commit: &CommitId) -> R
     Ok(name.as_str().to_owned())
 }
 
-/// `git add` and `git write-tree`, in one box.
-fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<(TreeId, Level), FreezeError> {
-    // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
-    // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
-    let mut words: Vec<OsString> =
-        ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
-    words.extend(unignored(repo, linked_worktrees(repo))?.into_iter().map(|inside| {
-        let mut pathspec = OsString::from(":(top,exclude,literal)");
-        pathspec.push(inside);
-        pathspec
-    }));
-    let ended = quarantine.run_in_box(repo, &[words, write_tree()], Vec::new(), LARGEST_ID);
+/// What `git add` made of the worktree.
+struct Added {
+    tree: TreeId,
+    level: Level,
+    /// Repositories without a commit, which git cannot add.
+    unborn: Vec<RepoPath>,
+}
+
+/// `git add` and `git write-tree`, in one box. Git adds nothing at all beside a repository without a commit, so where it
+/// fails such ones are looked for and left out.
+fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<Added, FreezeError> {
+    let others = unignored(repo, linked_worktrees(repo))?;
+    let mut unborn = Vec::new();
+    let mut ended = quarantine.run_in_box(repo, &[add_all_but(&others), write_tree()], Vec::new(), LARGEST_ID);
+    if ended.turn == 0 {
+        unborn = unborn_repositories(repo, &others)?;
+        if !unborn.is_empty() {
+            let places: Vec<PathBuf> = others.iter().chain(&unborn).cloned().collect();
+            ended = quarantine.run_in_box(repo, &[add_all_but(&places), write_tree()], Vec::new(), LARGEST_ID);
+        }
+    }
     if ended.turn == 0 {
         let (ending, said) = (ended.ending.sentence(), said(&ended));
         return Err(FreezeError::Unreadable { tree: repo.top().to_owned(), ending, said });
@@ -206,7 +223,52 @@ fn add_everything(repo: &Repo, quarantine: &Quarantine) -> Result<(TreeId, Level
     if ended.log.bytes_total != ended.stdout_total {
         all_readable(repo)?;
     }
-    Ok((tree, ended.level))
+    let unborn = unborn.iter().map(|path| RepoPath::from_bytes(path.as_os_str().as_bytes())).collect();
+    Ok(Added { tree, level: ended.level, unborn })
+}
+
+fn add_all_but(places: &[PathBuf]) -> Vec<OsString> {
+    // core.sharedRepository: the box refuses chmod, and the quarantine is ours alone.
+    // --sparse: new files outside a sparse cone are work too; absent files there are not deletions.
+    let mut words: Vec<OsString> =
+        ["-c", "core.sharedRepository=umask", "add", "-A", "--sparse", "--", ":/"].map(OsString::from).into();
+    words.extend(places.iter().map(|inside| {
+        let mut pathspec = OsString::from(":(top,exclude,literal)");
+        pathspec.push(inside);
+        pathspec
+    }));
+    words
+}
+
+/// Repositories inside the worktree whose HEAD names no commit, relative to its top: not ignored, not another worktree,
+/// and without an entry of the index in them (git looks into such a folder as into any other).
+fn unborn_repositories(repo: &Repo, others: &[PathBuf]) -> Result<Vec<PathBuf>, FreezeError> {
+    let walk = walkdir::WalkDir::new(repo.top()).min_depth(1).into_iter();
+    let inside = |path: &Path| path.strip_prefix(repo.top()).map(Path::to_owned).ok();
+    let found: Vec<PathBuf> = walk
+        .filter_entry(|e| e.file_name() != ".git" && inside(e.path()).is_none_or(|path| !others.contains(&path)))
+        .filter_map(Result::ok)
+        .filter(|e| e.file_type().is_dir() && e.path().join(".git").symlink_metadata().is_ok())
+        .filter_map(|e| inside(e.path()))
+        .collect();
+    let mut unborn = Vec::new();
+    for path in unignored(repo, found)?.into_iter().take(MOST_UNBORN) {
+        if unborn.iter().any(|outer| path.starts_with(outer)) {
+            continue;
+        }
+        let words = ["--literal-pathspecs", "ls-files", "-z", "--"].map(OsStr::new);
+        let known = repo.git().run(words.into_iter().chain([path.as_os_str()]))?;
+        let head = Git::new(repo.host(), &repo.top().join(&path)).run_unchecked([
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "HEAD^{commit}",
+        ])?;
+        if known.stdout.is_empty() && !head.success() {
+            unborn.push(path);
+        }
+    }
+    Ok(unborn)
 }
 
 fn write_tree() -> Vec<OsString> {

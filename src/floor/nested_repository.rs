@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub const ID: &str = "nested-repository";
 
 /// Denies a gitlink that the claim's `.gitmodules` does not declare, and a nested repository seen in the worktree
-/// (C031). Gitlinks without a declaration that the base already had are not the worker's.
+/// (C031), with a commit or without one. Gitlinks without a declaration that the base already had are not the worker's.
 pub fn inspect(on: &Inspection<'_>) -> CheckReport {
     settle(ID, look(on))
 }
@@ -39,7 +39,10 @@ fn look(on: &Inspection<'_>) -> Result<Vec<Finding>, GitError> {
             }
         }
     }
-    Ok(nested.into_iter().map(|path| finding(&path)).collect())
+    nested
+        .iter()
+        .map(|path| Ok(if on.repo.entry(&on.claim.tree, path)?.is_some() { finding(path) } else { unborn(path) }))
+        .collect()
 }
 
 fn finding(path: &RepoPath) -> Finding {
@@ -47,5 +50,14 @@ fn finding(path: &RepoPath) -> Finding {
                     away to land the files, or declare the submodule with its URL";
     let observed = "a nested git repository without an entry in .gitmodules; only a pointer to its commit would land, \
                     its files would not";
+    deny(path, expected, observed)
+}
+
+/// Git cannot add a repository without a commit: the claim has neither a pointer nor the files.
+fn unborn(path: &RepoPath) -> Finding {
+    let expected =
+        "plain files; nothing was removed: move the inner `.git` away to land the files, or move the folder away";
+    let observed = "a nested git repository without a commit; git can add nothing of it, so its files are not in the claim \
+                    and would not land";
     deny(path, expected, observed)
 }

@@ -207,6 +207,26 @@ fn a_staged_change_that_an_index_flag_hides_on_disk_stays_in_the_claim() {
     assert_eq!(judged.changed(), ["a.txt", "done.txt"]);
 }
 
+/// Git adds nothing at all beside a repository without a commit; the worker made it, so it is found and not an error.
+#[test]
+fn a_nested_repository_without_a_commit_is_denied_and_the_rest_is_judged() {
+    let stage = Stage::asking_for("done.txt");
+    stage.write("done.txt", "1\n");
+    stage.write("deep/sub/x.txt", "x\n");
+    stage.git(&["init", "-q", "deep/sub"]);
+    stage.git(&["init", "-q", "deep/sub/inner"]);
+    // What is in the index already is seen as any other folder, repository or not.
+    stage.git(&["init", "-q", ".agentheim"]);
+    let judged = stage
+        .judge_with(&["--all-checks"])
+        .is("send-back")
+        .finds("nested-repository", "deny", &["deep/sub", "without a commit", "would not land"])
+        .again(&stage.repo);
+    assert_eq!(judged.check("nested-repository")["findings"].as_array().unwrap().len(), 1, "{}", judged.outcome);
+    assert_eq!(judged.changed(), ["done.txt"]);
+    assert!(stage.worktree().join("deep/sub/x.txt").exists(), "nothing was removed");
+}
+
 /// The same tree is not the same case once history was rewritten or a file is hidden beside it.
 #[test]
 fn what_stands_around_the_tree_is_part_of_what_was_judged() {
