@@ -56,6 +56,8 @@ pub struct Sighting {
 pub enum SightingKind {
     /// The base is no longer an ancestor of the worktree's HEAD.
     RewrittenHistory,
+    /// The base was chosen by an upstream that leaves out commits of the branch itself.
+    ChosenBase,
     /// An index entry is marked assume-unchanged: git would not look at the file.
     AssumeUnchanged,
     /// An index entry is marked skip-worktree although its file is present and differs.

@@ -11,6 +11,14 @@ pub struct Base {
     pub commit: CommitId,
     /// The rule that chose it, in words.
     pub rule: String,
+    /// Why a person should look at it, if it leaves out commits that a rule the branch does not choose would judge.
+    pub doubt: Option<String>,
+}
+
+impl Base {
+    fn new(commit: CommitId, rule: String) -> Self {
+        Self { commit, rule, doubt: None }
+    }
 }
 
 /// Why there is no base.
@@ -58,7 +66,7 @@ pub enum BaseError {
 pub fn settle_base(repo: &Repo, named: Option<&str>) -> Result<Base, BaseError> {
     if let Some(rev) = named {
         return match repo.resolve(rev)? {
-            Some(commit) => Ok(Base { commit, rule: format!("named: {}", escape(rev.as_bytes())) }),
+            Some(commit) => Ok(Base::new(commit, format!("named: {}", escape(rev.as_bytes())))),
             None if repo.is_shallow() => {
                 Err(BaseError::Shallow { why: format!("{} is not in it", escape(rev.as_bytes())) })
             }
@@ -111,8 +119,55 @@ fn from_upstream(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
         return Ok(None);
     }
     let Some(tip) = repo.resolve(&upstream)? else { return Ok(None) };
-    Ok(merge_base(repo, head, &tip, &upstream)?
-        .map(|commit| Base { commit, rule: format!("merge-base with the upstream {upstream}") }))
+    let Some(commit) = merge_base(repo, head, &tip, &upstream)? else { return Ok(None) };
+    let doubt = doubt_upstream(repo, (branch, head), &upstream, &commit)?;
+    Ok(Some(Base { doubt, ..Base::new(commit, format!("merge-base with the upstream {upstream}")) }))
+}
+
+/// A branch of this repository that is not the default one can be made, and made the upstream, after the fact: what lies
+/// between the other rules' base and this one would be judged by nobody, and may be what the task is read from.
+fn doubt_upstream(
+    repo: &Repo,
+    (branch, head): (&str, &CommitId),
+    upstream: &str,
+    base: &CommitId,
+) -> Result<Option<String>, BaseError> {
+    if !upstream.starts_with("refs/heads/") || is_default_branch(repo, upstream)? {
+        return Ok(None);
+    }
+    let other = match from_default_branch(repo, head) {
+        Ok(other) => Some(other),
+        Err(BaseError::Git(why)) => return Err(why.into()),
+        Err(_) => from_creation(repo, branch, head)?,
+    };
+    let name = escape(upstream.as_bytes());
+    Ok(match other {
+        Some(other) if repo.is_ancestor(base, &other.commit)? => None,
+        Some(other) => Some(format!(
+            "the base {} is chosen by the branch's own upstream {name}; the commits after {} ({}) up to it are not in the claim",
+            base.short(),
+            other.commit.short(),
+            other.rule
+        )),
+        None => Some(format!(
+            "the base {} is chosen by the branch's own upstream {name}, and there is no default branch to compare with",
+            base.short()
+        )),
+    })
+}
+
+/// True for the branch that `origin/HEAD` names; without it, for the one of `main` and `master` that there is.
+fn is_default_branch(repo: &Repo, name: &str) -> Result<bool, BaseError> {
+    let origin = repo.git().run_unchecked(["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"])?;
+    if origin.success() {
+        let target = origin.line();
+        return Ok(target.strip_prefix("refs/remotes/origin/") == name.strip_prefix("refs/heads/"));
+    }
+    let mut there = Vec::new();
+    for usual in ["refs/heads/main", "refs/heads/master"] {
+        there.extend(repo.resolve(usual)?.map(|_| usual));
+    }
+    Ok(there == [name])
 }
 
 fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Base>, BaseError> {
@@ -126,14 +181,14 @@ fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
         .collect();
     let Some((created, how)) = latest_start(repo, &entries)? else { return Ok(None) };
     // A branch that took in the default branch since is measured from there: its own work begins after it.
-    if let Ok(Base { commit, rule }) = from_default_branch(repo, head)
+    if let Ok(Base { commit, rule, .. }) = from_default_branch(repo, head)
         && commit != created
         && commit != *head
         && repo.is_ancestor(&created, &commit)?
     {
-        return Ok(Some(Base { commit, rule: format!("{rule}, newer than the creation of {branch}") }));
+        return Ok(Some(Base::new(commit, format!("{rule}, newer than the creation of {branch}"))));
     }
-    Ok(Some(Base { commit: created, rule: format!("{how} of {branch} in its reflog") }))
+    Ok(Some(Base::new(created, format!("{how} of {branch} in its reflog"))))
 }
 
 /// The latest entry of a reflog (newest first) that made the branch or put it elsewhere (`git branch -f`, `git checkout
@@ -163,7 +218,7 @@ fn from_default_branch(repo: &Repo, head: &CommitId) -> Result<Base, BaseError> 
             if let Some(commit) = merge_base(repo, head, &tip, name)?
                 && !found.iter().any(|base| base.commit == commit)
             {
-                found.push(Base { commit, rule: format!("merge-base with {name}") });
+                found.push(Base::new(commit, format!("merge-base with {name}")));
             }
         }
         match found.len() {

@@ -144,7 +144,9 @@ fn index_flags(repo: &Repo, quarantine: &Quarantine, output: &Output) -> Result<
         let same = same_as_index(repo, quarantine, &path)?;
         let found = match same {
             Some(true) => "its content is what the index has",
-            Some(false) => "its bytes on disk DIFFER from what the index has: the index's content was frozen, and an edit may hide there",
+            Some(false) => {
+                "its bytes on disk DIFFER from what the index has: the index's content was frozen, and an edit may hide there"
+            }
             None => "its content could not be compared",
         };
         seen.push(Sighting { kind, detail: format!("{said}: git does not look at it; {found}"), path: Some(path) });

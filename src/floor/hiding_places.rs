@@ -53,6 +53,7 @@ fn seen(sighting: &Sighting) -> Option<Finding> {
         K::LineEndings => info(place, "line endings as the base has them", said),
         // These have checks of their own.
         K::RewrittenHistory
+        | K::ChosenBase
         | K::NestedRepository
         | K::DirtySubmodule
         | K::UnreachableGitlink

@@ -6,7 +6,7 @@ use super::replay::replay;
 use super::report::{Reported, read_report};
 use super::settings::{Settled, settle_settings};
 use super::{Observer, Outcome, VerifyError, VerifyRequest};
-use crate::claim::{Claim, Frozen, Sighting, freeze_commit, freeze_worktree};
+use crate::claim::{Claim, Frozen, Sighting, SightingKind, freeze_commit, freeze_worktree};
 use crate::config::SandboxRequirement;
 use crate::floor::{self, Inspection};
 use crate::host::Host;
@@ -59,10 +59,13 @@ impl Asked {
 }
 
 fn freeze(asked: &Asked) -> Result<Frozen, VerifyError> {
-    Ok(match &asked.commit {
+    let mut frozen = match &asked.commit {
         Some(commit) => freeze_commit(&asked.repo, &asked.base.commit, commit)?,
         None => freeze_worktree(&asked.repo, &asked.base.commit)?,
-    })
+    };
+    let doubt = asked.base.doubt.iter().cloned();
+    frozen.sightings.extend(doubt.map(|detail| Sighting { kind: SightingKind::ChosenBase, path: None, detail }));
+    Ok(frozen)
 }
 
 /// Where the settings require confinement, a machine that cannot give it ends the run before anything is executed. The

@@ -227,6 +227,37 @@ fn a_nested_repository_without_a_commit_is_denied_and_the_rest_is_judged() {
     assert!(stage.worktree().join("deep/sub/x.txt").exists(), "nothing was removed");
 }
 
+/// A branch made after the fact and tracked hides the commits before it, easier criteria among them.
+#[test]
+fn a_base_chosen_by_a_local_upstream_is_asked_about_and_a_named_one_is_not() {
+    let stage = Stage::asking_for("done.txt");
+    stage.write("eased.txt", "1\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-q", "-m", "ease"]);
+    stage.git(&["branch", "x2"]);
+    stage.git(&["branch", "-q", "--set-upstream-to=x2"]);
+    stage.write("done.txt", "1\n");
+    let judged = stage
+        .judge()
+        .is("hold")
+        .finds("tamper", "ask", &["refs/heads/x2", "not in the claim", "--base"])
+        .again(&stage.repo);
+    assert_eq!(judged.changed(), ["done.txt"]);
+    stage.repo.run_with(&stage.worktree(), &["verify", "--floor"], &[], b"").exits(3).says("refs/heads/x2");
+    // Whoever names the base knows what it leaves out; the earlier question is not forgotten by it.
+    _ = stage.judge_with(&["--base", "x2"]).is("land").finds("tamper", "pass", &[]);
+    _ = stage.judge().is("hold");
+    // An upstream that leaves nothing out, and the default branch itself, are no question.
+    stage.git(&["branch", "-q", "-f", "x2", &stage.base]);
+    assert_eq!(stage.judge().is("land").changed(), ["done.txt", "eased.txt"]);
+    stage.git(&["branch", "-q", "--set-upstream-to=main"]);
+    _ = stage.judge().is("land").finds("tamper", "pass", &[]);
+    // Where two branches could be the default one, neither's name is believed.
+    stage.git(&["branch", "master"]);
+    stage.git(&["branch", "-q", "--set-upstream-to=master"]);
+    _ = stage.judge().is("hold").finds("tamper", "ask", &["refs/heads/master"]);
+}
+
 /// The same tree is not the same case once history was rewritten or a file is hidden beside it.
 #[test]
 fn what_stands_around_the_tree_is_part_of_what_was_judged() {
