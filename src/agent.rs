@@ -5,6 +5,7 @@
 //! itself with exit code 0.
 
 mod command;
+pub mod kit;
 pub mod transcript;
 
 use crate::host::process::{Ending, LogFile};

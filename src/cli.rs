@@ -3,7 +3,9 @@
 mod args;
 mod board;
 mod console;
+mod doctor;
 mod exit_code;
+mod init;
 mod receipts;
 mod schema;
 mod tour;
@@ -12,6 +14,7 @@ mod verify;
 
 pub use exit_code::ExitCode;
 
+use crate::agent::kit::KitError;
 use crate::agent::transcript::TranscriptError;
 use crate::host::Host;
 use crate::host::cancel::Cancel;
@@ -23,7 +26,7 @@ use args::{BoardCommand, Cli, Command, TranscriptCommand};
 use clap::Parser;
 use clap::error::ErrorKind;
 use console::Console;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Runs the command line and says how to leave. `words` are the arguments, the program's name first.
 pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
@@ -56,6 +59,8 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
             board::show(&task, &args, &start, &host, console)
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
+        Command::Doctor(args) => doctor::run(&args, &start, &host, console),
+        Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
@@ -82,7 +87,7 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
         };
     }
-    if why.downcast_ref::<std::io::Error>().is_some() { ExitCode::Environment } else { ExitCode::Bug }
+    if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that asks where we are")]
@@ -99,21 +104,7 @@ fn host_of_process(cancel: &Cancel) -> anyhow::Result<Host> {
     let clock =
         env.text("COUNTERSIGN_CLOCK").and_then(|seconds| seconds.parse().ok()).map_or(Clock::System, Clock::Fixed);
     let scratch = env.get("TMPDIR").filter(|v| !v.is_empty()).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let git = find_git(&env);
+    // The bare name, and with it the system's error, where there is none.
+    let git = env.program("git").unwrap_or_else(|| PathBuf::from("git"));
     Ok(Host { git, helper, scratch, env, clock, cancel: cancel.clone() })
-}
-
-/// The first `git` on the `PATH`; the bare name (and with it the system's error) where there is none.
-fn find_git(env: &Env) -> PathBuf {
-    let path = env.get("PATH").unwrap_or_default();
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("git"))
-        .find(|candidate| is_program(candidate))
-        .unwrap_or_else(|| PathBuf::from("git"))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -9,6 +9,7 @@ pub mod ids;
 pub mod path;
 pub mod process;
 pub mod random;
+pub mod reach;
 pub mod room;
 pub mod sandbox;
 

@@ -13,8 +13,9 @@
 //! 8. [`floor`] judges what needs no opinion
 //! 9. [`verifier`] asks fresh eyes and proves that they touched nothing
 //! 10. [`verdict`] parses the answer, cross-examines it and decides
-//! 11. [`pipeline`] tells the story
-//! 12. [`cli`] speaks to people
+//! 11. [`integrate`] lands a warrant, and saves what does not land
+//! 12. [`pipeline`] tells the story
+//! 13. [`cli`] speaks to people
 
 pub mod agent;
 pub mod claim;
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod config;
 pub mod floor;
 pub mod host;
+pub mod integrate;
 pub mod pipeline;
 pub mod receipts;
 pub mod task;

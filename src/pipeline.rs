@@ -6,6 +6,7 @@
 mod asking;
 mod closing;
 mod consulting;
+pub mod doctor;
 mod judge;
 mod outcome;
 mod proving;

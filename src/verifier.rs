@@ -6,5 +6,4 @@ pub mod fence;
 pub mod mechanical;
 pub mod watch;
 
-/// The verifier's standing orders, as coding agents load them.
-pub const VERIFIER_PROMPT: &str = include_str!("../agents/verifier.md");
+pub use crate::agent::kit::VERIFIER_PROMPT;

@@ -24,6 +24,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: BoardCommand,
     },
+    /// Say what this machine and this repository have of what a judgement needs.
+    Doctor(DoctorArgs),
+    /// Put the agents and skills of countersign into the project, for coding agents to load.
+    Init(InitArgs),
     /// Show the receipts of a sealed case.
     Receipts(CaseArgs),
     /// Decide a sealed case again from its receipts alone, and compare.
@@ -148,6 +152,31 @@ pub(crate) struct BoardArgs {
     /// Read the board at this commit instead of the files on disk.
     #[arg(long, value_name = "REV")]
     pub(crate) at: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Write nothing; exit 1 if a file is missing, of another version, or changed.
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) check: bool,
+    /// Replace files that were changed, too.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write a Claude Code plugin with its marketplace into this folder, in place of the project's `.claude`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin: Option<PathBuf>,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

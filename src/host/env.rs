@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// A settled copy of the environment. The library never asks the process for it.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +55,17 @@ impl Env {
         self.get(name).and_then(OsStr::to_str).filter(|s| !s.is_empty())
     }
 
+    /// The program of this name: itself if it is an absolute path, else the first in an absolute place of the `PATH`.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        if name.contains('/') {
+            return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && is_program(path));
+        }
+        std::env::split_paths(self.get("PATH").unwrap_or_default())
+            .filter(|folder| folder.is_absolute() && !name.is_empty())
+            .map(|folder| folder.join(name))
+            .find(|candidate| is_program(candidate))
+    }
+
     /// What a git of ours sees: the caller's environment without any `GIT_*` (we may run inside a hook) and with a fixed
     /// locale. The user's `HOME` stays, because git's own configuration (identity, LFS filters) lives there.
     pub fn for_git(&self) -> Vec<(OsString, OsString)> {
@@ -79,6 +91,11 @@ impl Env {
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect()
     }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

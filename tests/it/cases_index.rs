@@ -9,7 +9,7 @@ const ISSUES: [(&str, &str); 6] = [
     ("A", "src/cli/verify.rs"),
     ("B", "src/floor/tests_bite.rs"),
     ("C", "src/cli/doctor.rs"),
-    ("D", "src/integrate.rs"),
+    ("D", "src/cli/work.rs"),
     ("E", "src/cli/reconcile.rs"),
     ("F", "src/cli/ci.rs"),
 ];

@@ -1,10 +1,20 @@
-//! The verifier's prompt as a product: its form, and that its examples are answers.
+//! The prompts as products: their form, and that their examples are read by what reads the real thing.
 
+use countersign::agent::kit::{
+    COMPLETION_SKILL, MARKETPLACE, PLUGIN_KIT, PLUGIN_MANIFEST, PROJECT_KIT, WORK_SKILL, WORKER_PROMPT,
+};
 use countersign::receipts::{Fact, ProofRecord, Receipt, TaskRecord};
 use countersign::task::{Criterion, Kind, Proof};
 use countersign::verdict::{Expect, Verdict, parse_verdict};
 use countersign::verifier::VERIFIER_PROMPT;
 use countersign::verifier::mechanical::{MechanicalAnswer, answer};
+use countersign::worker::{Generation, Outcome, examine, parse_report, read_delta};
+
+/// A prompt's frontmatter as `key: value` lines, and its body.
+fn parts(text: &str) -> (Vec<(&str, &str)>, &str) {
+    let (head, body) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
+    (head.lines().map(|line| line.split_once(':').unwrap()).map(|(key, value)| (key, value.trim())).collect(), body)
+}
 
 fn examples() -> Vec<&'static str> {
     let mut parts = VERIFIER_PROMPT.split("\n```\n").skip(1).step_by(2).collect::<Vec<_>>();
@@ -56,6 +66,114 @@ fn the_frontmatter_is_that_of_an_agent_that_can_only_read() {
     ];
     let places: Vec<usize> = checks.iter().map(|check| body.find(&format!(". **{check}.**")).unwrap()).collect();
     assert!(places.is_sorted());
+}
+
+/// The worker's prompt shows reports between lines of tildes: they hold backticks themselves.
+fn reports() -> Vec<&'static str> {
+    let mut parts = WORKER_PROMPT.split("\n~~~");
+    let mut found = Vec::new();
+    parts.next();
+    while let (Some(example), Some(_)) = (parts.next(), parts.next()) {
+        found.push(example.strip_prefix("text\n").unwrap());
+    }
+    found
+}
+
+#[test]
+fn every_report_of_the_workers_prompt_is_read_by_the_real_parser_without_a_complaint() {
+    let read: Vec<_> = reports()
+        .iter()
+        .map(|text| parse_report(text.as_bytes()).unwrap_or_else(|why| panic!("{why}: {text}")))
+        .collect();
+    let kinds: Vec<_> = read.iter().map(|report| (report.outcome, report.generation)).collect();
+    assert_eq!(
+        kinds,
+        [
+            (Outcome::Success, Generation::E),
+            (Outcome::Success, Generation::A),
+            (Outcome::Bounced, Generation::E),
+            (Outcome::Failed, Generation::E)
+        ]
+    );
+    for report in &read {
+        assert_eq!(examine(report), [], "{}", report.task_id);
+        assert_eq!(report.unread, [""; 0]);
+    }
+    let blocks = read[0].blocks.as_ref().unwrap();
+    let (documents, bad) = read_delta(&blocks.readme_delta);
+    assert_eq!((documents.len(), bad.len(), blocks.adrs.files.len(), blocks.backlog_items.files.len()), (1, 0, 1, 1));
+    assert!(blocks.outcome.starts_with("## Outcome\n"));
+}
+
+#[test]
+fn the_worker_is_told_that_it_cannot_commit_and_where_its_report_goes() {
+    let (head, body) = parts(WORKER_PROMPT);
+    let keys: Vec<&str> = head.iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys, ["name", "description", "tools"]);
+    assert_eq!(head[0].1, "worker");
+    for words in ["**you cannot commit**", "read-only to you", "as they lie in the worktree", ".worktrees/.results/"] {
+        assert!(body.contains(words), "{words}");
+    }
+    for field in countersign::worker::report::SUCCESS_FIELDS {
+        assert!(body.contains(&format!("\n{field}: ")), "{field}");
+    }
+}
+
+#[test]
+fn a_skill_has_only_the_keys_and_lengths_that_validators_accept() {
+    for (folder, text) in [("work", WORK_SKILL), ("verification-before-completion", COMPLETION_SKILL)] {
+        let (head, body) = parts(text);
+        let allowed = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+        for (key, value) in head.iter().filter(|(key, _)| !key.starts_with(' ')) {
+            assert!(allowed.contains(key), "{folder}: {key}");
+            let longest = match *key {
+                "name" => 64,
+                "compatibility" => 500,
+                _ => 1024,
+            };
+            assert!(value.len() <= longest, "{folder}: {key}");
+        }
+        assert_eq!(head[0], ("name", folder), "the name is that of its folder");
+        assert!(head[1].0 == "description" && !head[1].1.is_empty());
+        assert!(folder.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !folder.contains("--"));
+        assert!(!body.trim().is_empty() && body.lines().count() < 500);
+    }
+}
+
+/// Every `countersign <word>` of a text, where a command is meant.
+fn commands(text: &str) -> Vec<&str> {
+    text.split("countersign ")
+        .zip(text.split("countersign ").skip(1))
+        .filter(|(before, _)| before.ends_with(['`']) || before.ends_with("\n    "))
+        .map(|(_, after)| after.split(|c: char| !c.is_ascii_lowercase()).next().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_command_a_prompt_names_is_one_of_the_program() {
+    let repo = crate::support::TestRepo::new();
+    let mut named = std::collections::BTreeSet::new();
+    for (place, text) in PROJECT_KIT.files.iter().chain(PLUGIN_KIT.files) {
+        named.extend(commands(text).into_iter().map(|word| (word, *place)));
+    }
+    assert!(named.len() >= 4, "{named:?}");
+    let help = repo.run(&["--help"]).exits(0).stdout.clone();
+    for (word, place) in named {
+        assert!(help.contains(&format!("\n  {word} ")), "{place} names `countersign {word}`");
+    }
+}
+
+#[test]
+fn the_plugin_is_this_version_and_its_marketplace_offers_it() {
+    let read = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let (plugin, market) = (read(PLUGIN_MANIFEST), read(MARKETPLACE));
+    assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(plugin["name"], "countersign");
+    let offered = market["plugins"].as_array().unwrap();
+    assert_eq!((offered.len(), &offered[0]["name"], &offered[0]["source"]), (1, &plugin["name"], &"./".into()));
+    for (_, text) in PLUGIN_KIT.files.iter().filter(|(_, text)| text.starts_with("---\n")) {
+        assert!(PROJECT_KIT.files.iter().any(|(_, other)| other == text), "a project gets what a plugin has");
+    }
 }
 
 /// A ledger with two criteria that carry these texts, and what was found out about their proofs.

@@ -5,6 +5,8 @@ use crate::host::ids::{BlobId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// How a path changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +88,38 @@ impl Repo {
         let mut changes = parse_raw(&output.stdout)?;
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(changes)
+    }
+
+    /// Writes the difference between two trees to a file, so that `git apply` gives the new tree from the old bit for
+    /// bit: binary content, modes, links and gitlinks included, whatever the user configured.
+    ///
+    /// # Errors
+    /// Git fails, or a tree is missing.
+    pub fn write_patch(&self, old: &TreeId, new: &TreeId, file: &Path) -> Result<(), GitError> {
+        let mut output = OsString::from("--output=");
+        output.push(file);
+        let mut args: Vec<OsString> = ["-c", "diff.suppressBlankEmpty=false"].map(OsString::from).into();
+        args.extend(PLAIN.iter().map(OsString::from));
+        let shape = ["-p", "--binary", "--no-renames", "-U3", "--inter-hunk-context=0", "--ws-error-highlight=none"];
+        args.extend(shape.map(OsString::from));
+        args.push(output);
+        args.extend([old.as_str(), new.as_str()].map(OsString::from));
+        self.git().run(args).map(drop)
+    }
+
+    /// The tree that a patch makes of another, worked out in the index `index`, which must not exist yet.
+    ///
+    /// # Errors
+    /// The patch does not apply.
+    pub fn tree_after_patch(&self, tree: &TreeId, patch: &Path, index: &Path) -> Result<TreeId, GitError> {
+        let git = || self.git().env("GIT_INDEX_FILE", index);
+        git().run(["read-tree", tree.as_str()])?;
+        let plain = ["-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no"];
+        let words = plain.into_iter().chain(["apply", "--cached", "--whitespace=nowarn", "--"]).map(OsStr::new);
+        git().run(words.chain([patch.as_os_str()]))?;
+        let line = git().run(["write-tree"])?.line();
+        TreeId::new(&line)
+            .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() })
     }
 }
 

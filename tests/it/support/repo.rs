@@ -1,6 +1,10 @@
 //! A repository of its own: own home, own settings, emptied environment, a clock that only counts.
 
 use super::Outcome;
+use countersign::host::Host;
+use countersign::host::cancel::Cancel;
+use countersign::host::clock::Clock;
+use countersign::host::env::Env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -235,6 +239,21 @@ impl TestRepo {
             .filter(|path| path.extension().is_some_and(|ext| ext == "lock"))
             .collect();
         assert!(left.is_empty(), "lock files left behind: {left:?}");
+    }
+
+    /// The machine as the library sees it from here, for tests that call the library itself.
+    pub(crate) fn host(&self) -> Host {
+        let home = self.root().join("home");
+        let mut vars = vec![("PATH".into(), search_path()), ("HOME".into(), home.into_os_string())];
+        vars.extend(installed_tools().into_iter().map(|(name, place)| (OsString::from(name), place.into_os_string())));
+        Host {
+            git: find_program("git"),
+            helper: BINARY.into(),
+            scratch: self.root().join("tmp"),
+            env: Env::of(vars),
+            clock: Clock::Fixed(FIRST_DATE),
+            cancel: Cancel::new(),
+        }
     }
 
     /// A program in an environment that holds nothing of the caller's but where its tools are installed.
