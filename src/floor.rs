@@ -36,6 +36,7 @@ pub mod tamper;
 mod task_file;
 pub mod test_files;
 pub mod tests_bite;
+pub mod tests_collected;
 pub mod tests_kept;
 pub mod tests_run;
 pub mod tests_tampered;

@@ -325,6 +325,8 @@ pub enum Purpose {
     Canary,
     /// Launch the program and ask it.
     Drive,
+    /// Ask a test runner which tests it would run.
+    Listing,
 }
 
 /// A command run by us, in a room, in the box.

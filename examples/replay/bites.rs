@@ -6,8 +6,11 @@ use crate::history::{Role, Step};
 use crate::judge;
 use countersign::claim::Claim;
 use countersign::config::Settings;
+use countersign::floor::reports::Format;
 use countersign::floor::tests_bite;
-use countersign::floor::tests_run::{self, Baseline, Plan, ReportWay, Reuse, Runner, Side, TestCommand, TestsOutcome};
+use countersign::floor::tests_run::{
+    self, Baseline, Plan, ReportWay, Reuse, Runner, Side, TestCommand, TestsOutcome, Through,
+};
 use countersign::floor::{Inspection, ReportState};
 use countersign::host::git::Repo;
 use countersign::host::ids::CommitId;
@@ -154,7 +157,8 @@ impl Bites {
             root: RepoPath::from(root.as_str()),
             source: "replay: the commit's changed tests".to_owned(),
             runner: Runner::NodeTest,
-            report: ReportWay::Junit,
+            report: ReportWay::File(Format::NodeJunit),
+            through: Through::Directly,
         };
         Ok(Plan::Commands(roots.into_iter().map(command).collect()))
     }

@@ -142,6 +142,12 @@ pub struct Reading {
     pub trouble: Vec<String>,
     /// What is odd about it and takes nothing from its worth, in words.
     pub remarks: Vec<String>,
+    /// True if the run left no report, or an empty one, where the runner was told to write it.
+    #[serde(default)]
+    pub unwritten: bool,
+    /// The files that the runner says it collected, below the folder it ran in; empty if it does not say.
+    #[serde(default)]
+    pub files: Vec<RepoPath>,
 }
 
 /// Totals as a report declares them.

@@ -33,6 +33,7 @@ use crate::task::promise::Promise;
 use hybrid::{Changed, Part};
 use std::path::Path;
 use targets::Claimed;
+pub(in crate::floor) use targets::{is_named, is_of, stands_in};
 
 /// The check's public id.
 pub const ID: &str = "tests-bite";

@@ -9,6 +9,7 @@ mod attempt;
 mod caches;
 pub(in crate::floor) mod compare;
 pub mod discovery;
+mod fetch;
 mod judge;
 mod mask;
 mod run;
@@ -23,20 +24,22 @@ pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
+pub(in crate::floor) use runner::listing_script;
+pub use runner::{KnownRunner, RUNNERS};
 pub(in crate::floor) use toolchain::identity;
 
-use super::reports::{Format, LARGEST_REPORT, Reading, Source, read_report};
+use super::reports::{Format, Reading};
 use super::{Inspection, tests_kept};
 use crate::config::TestSettings;
 use crate::host::git::Change;
 use crate::host::ids::TreeId;
 use crate::host::path::{RepoPath, escape};
-use crate::host::process::{Ended, Ending};
+use crate::host::process::Ending;
 use crate::receipts::{CheckReport, ComparedRecord, Finding, Purpose, Remedy, State, TestsRecord};
 use attempt::Attempt;
 use caches::Caches;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The check's public id.
 pub const ID: &str = "tests-run";
@@ -46,27 +49,68 @@ pub const ID: &str = "tests-run";
 pub enum Runner {
     /// `cargo test`: libtest's text.
     CargoTest,
+    /// `cargo nextest run`: its JUnit report.
+    Nextest,
     /// pytest: its JUnit report.
     Pytest,
     /// `node --test`: its JUnit report.
     NodeTest,
-    /// `npm test` around a runner that we do not know.
+    /// `go test`: its JSON events.
+    GoTest,
+    /// jest: its JSON report.
+    Jest,
+    /// vitest: its JSON report.
+    Vitest,
+    /// mocha: its `XUnit` report.
+    Mocha,
+    /// Maven: Surefire's and Failsafe's folders.
+    Maven,
+    /// Gradle: the folders of its test tasks.
+    Gradle,
+    /// `dotnet test`: its trx files.
+    Dotnet,
+    /// `PHPUnit`: its JUnit report.
+    Phpunit,
+    /// A package script around something that we do not know.
     Npm,
     /// Anything else.
     Other,
+}
+
+impl Runner {
+    /// True for what looks packages up in `node_modules`.
+    pub fn is_node(self) -> bool {
+        matches!(self, Self::NodeTest | Self::Jest | Self::Vitest | Self::Mocha | Self::Npm)
+    }
 }
 
 /// Where the names of the executed tests are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportWay {
     /// In the output.
-    LibtestText,
-    /// In a JUnit report that we switch on.
-    Junit,
+    Output(Format),
+    /// In a report that we switch on, outside the tree.
+    File(Format),
+    /// In a folder of reports that we switch on, outside the tree.
+    Folder(Format),
+    /// In the files that the build always writes below the command's folder, as far as the run wrote them.
+    Built(Format),
     /// In a report that the settings promise, below the top of the tree.
     Declared(RepoPath, Format),
-    /// Nowhere: only the exit status is known.
-    None,
+    /// Nowhere, and why: only the exit status is known.
+    None(&'static str),
+}
+
+/// What stands between a command line and its runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Through {
+    /// Nothing.
+    Directly,
+    /// Package scripts; options reach the runner behind so many `--`.
+    Script {
+        /// One for each call by npm.
+        dashes: usize,
+    },
 }
 
 /// One test command of a plan.
@@ -82,6 +126,8 @@ pub struct TestCommand {
     pub runner: Runner,
     /// How its tests are learned.
     pub report: ReportWay,
+    /// What stands between.
+    pub through: Through,
 }
 
 /// Whether the base is tested although the claim is green.
@@ -295,19 +341,12 @@ fn run_one(
     command: &TestCommand,
     runs: &mut Vec<Facts>,
 ) -> Result<Run, String> {
-    if !site.room().path().join(command.root.to_path_buf()).is_dir() {
+    let room = site.room().path();
+    if !room.join(command.root.to_path_buf()).is_dir() {
         return Err(format!("the folder {} is not in this tree", setup::place(&command.root)));
     }
-    let report = match &command.report {
-        ReportWay::Declared(path, _) => {
-            let path = inside(site.room().path(), path)?;
-            // Whatever a set-up left there is not this run's report.
-            std::fs::remove_file(&path).ok();
-            path
-        }
-        _ => site.report(number),
-    };
-    let mut script = runner::instrument(&command.command, command.runner, &report);
+    let report = fetch::make_way(command, site.report(number), room)?;
+    let mut script = runner::instrument(command, &report);
     if site.side().is_apart() && command.runner == Runner::Pytest {
         // One file that cannot be loaded must not keep the others from being run.
         script.insert_str(0, "export PYTEST_ADDOPTS=\"--continue-on-collection-errors $PYTEST_ADDOPTS\"\n");
@@ -324,14 +363,14 @@ fn run_one(
         fetches: false,
         shared_memory: command.runner == Runner::Pytest,
     });
-    let reading = reading(command, &ended, &report, site.room().path());
-    let said = site.side().is_apart().then(|| apart::said(command, &ended, &report, site.room().path()));
+    let (reading, words) = fetch::reading(command, &ended, &report, room);
+    let said = site.side().is_apart().then(|| apart::said(&ended, words));
     facts.tests = record(&reading, &ended.ending, site.room().tree());
+    facts.files.clone_from(&reading.files);
     let place = runs.len();
     runs.push(facts);
     let changed = site.changed().map_err(|why| format!("the room cannot be compared after the run: {why}"))?;
-    let is_node = matches!(command.runner, Runner::NodeTest | Runner::Npm);
-    let leak = site.visible_packages().filter(|_| is_node);
+    let leak = site.visible_packages().filter(|_| command.runner.is_node());
     Ok(Run { ending: ended.ending, reading, changed, leak, unready: None, again: Vec::new(), place, said })
 }
 
@@ -346,75 +385,18 @@ fn record(reading: &Reading, ending: &Ending, tree: &TreeId) -> Option<TestsReco
     })
 }
 
-fn reading(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Reading {
-    let below = room.join(command.root.to_path_buf());
-    let (format, place) = match &command.report {
-        ReportWay::None => return Reading::default(),
-        ReportWay::LibtestText => {
-            let mut reading =
-                read_report(Format::LibtestText, &[Source::only(&ended.stdout)], &below.to_string_lossy());
-            if ended.stdout_total > ended.stdout.len() as u64 {
-                reading.trouble.push(format!("the output of {} bytes is too long to read", ended.stdout_total));
-                (reading.complete, reading.distrusted) = (false, true);
-            }
-            return reading;
-        }
-        ReportWay::Junit if command.runner == Runner::NodeTest => (Format::NodeJunit, RepoPath::from("report.xml")),
-        ReportWay::Junit => (Format::Junit, RepoPath::from("report.xml")),
-        ReportWay::Declared(path, Format::Junit) if command.runner == Runner::NodeTest => {
-            (Format::NodeJunit, path.clone())
-        }
-        ReportWay::Declared(path, format) => (*format, path.clone()),
-    };
-    // Looked at again: the tests may have put a link there.
-    let found = match &command.report {
-        ReportWay::Declared(path, _) => inside(room, path),
-        _ => Ok(report.to_owned()),
-    };
-    match found.and_then(|report| fetch_report(&report)) {
-        Ok(bytes) => read_report(format, &[Source { path: place, bytes: &bytes }], &below.to_string_lossy()),
-        Err(why) => Reading { trouble: vec![why], ..Reading::default() },
-    }
-}
-
-/// The place of a declared report in a room. A link on the way, by the claim or by its tests, would make us remove or
-/// believe a file outside.
-fn inside(room: &Path, path: &RepoPath) -> Result<PathBuf, String> {
-    let full = room.join(path.to_path_buf());
-    let folders = full.ancestors().skip(1).take_while(|folder| *folder != room);
-    let linked = |folder: &&Path| std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink());
-    match folders.filter(linked).last() {
-        Some(link) => {
-            Err(format!("its report {path} lies behind the link {}", escape(link.as_os_str().as_encoded_bytes())))
-        }
-        None => Ok(full),
-    }
-}
-
-fn fetch_report(path: &Path) -> Result<Vec<u8>, String> {
-    match std::fs::symlink_metadata(path) {
-        Ok(meta) if !meta.is_file() => Err("its report is not a regular file".to_owned()),
-        Ok(meta) if meta.len() > LARGEST_REPORT => {
-            Err(format!("its report has {} bytes, too many to read", meta.len()))
-        }
-        Ok(_) => std::fs::read(path).map_err(|why| format!("its report cannot be read: {why}")),
-        Err(_) => Err("it wrote no report".to_owned()),
-    }
-}
-
 /// A test script that the claim made unable to fail (RULINGS 14); the base's own was refused when the plan was made.
 fn masked_scripts(inspection: &Inspection<'_>, commands: &[TestCommand]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for command in commands.iter().filter(|command| command.runner == Runner::Npm) {
+    for command in commands {
         let path = discovery::package_json(&command.root);
         let Ok(Some(text)) = inspection.in_claim(&path) else { continue };
-        let script = discovery::script_of(&text);
-        if let Some(mask) = script.as_deref().and_then(|script| mask(script, has_pipefail(inspection.repo.host()))) {
+        for (name, mask) in discovery::masked_bodies(&command.command, &text) {
             findings.push(Finding {
                 state: State::Deny,
                 place: path.to_string(),
                 expected: "a test script that fails when a test fails".to_owned(),
-                observed: format!("the claim's script hides the exit status: {mask}"),
+                observed: format!("the claim's script `{}` hides the exit status: {mask}", escape(name.as_bytes())),
                 remedy: Remedy::Fix,
             });
         }

@@ -8,6 +8,7 @@ use crate::floor::canary;
 use crate::floor::criteria::{self, CriteriaOutcome};
 use crate::floor::runtime_drive;
 use crate::floor::tests_bite::{self, BiteOutcome};
+use crate::floor::tests_collected;
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
@@ -49,6 +50,10 @@ impl Run<'_> {
         self.record_comparisons(&tests, &test_receipts)?;
         self.check(tests.report.clone())?;
         self.check(tests.kept.clone())?;
+        let collected = tests_collected::inspect(&self.inspection(claim), &plan, &tests, &logs);
+        self.pause()?;
+        self.record_runs(&collected.runs)?;
+        self.check(collected.report)?;
         self.recorder.begin("running the new tests without the change");
         let bites = tests_bite::inspect(&self.inspection(claim), &plan, (&tests, self.reuse()), &criteria, &logs);
         self.pause()?;
@@ -83,7 +88,7 @@ impl Run<'_> {
 
     /// Says why nothing that runs tests was asked.
     fn pass_by_tests(&mut self, why: &str) -> Result<(), VerifyError> {
-        for id in [tests_run::ID, tests_kept::ID, tests_bite::ID] {
+        for id in [tests_run::ID, tests_kept::ID, tests_collected::ID, tests_bite::ID] {
             self.check(CheckReport::not_applicable(id, why))?;
         }
         Ok(())

@@ -202,7 +202,7 @@ impl<'a> Witness<'a> {
         let proves = |tests: &TestsRecord| {
             let (_, command) = self.commands.iter().find(|(id, _)| *id == tests.command)?;
             match command.purpose {
-                Purpose::Setup | Purpose::Canary | Purpose::Drive => None,
+                Purpose::Setup | Purpose::Canary | Purpose::Drive | Purpose::Listing => None,
                 Purpose::Rerun => Some(false),
                 Purpose::Tests | Purpose::Criterion => Some(tests.complete),
             }
@@ -330,11 +330,7 @@ impl<'a> Witness<'a> {
                 && record.on_base == Some(false)
                 && record.on_claim == Some(true)
         };
-        if mine.peek().is_none() {
-            self.proofs.iter().any(|record| flipped(&record))
-        } else {
-            mine.any(|bite| bite.class.is_proof())
-        }
+        if mine.peek().is_none() { self.proofs.iter().any(flipped) } else { mine.any(|bite| bite.class.is_proof()) }
     }
 
     /// True if a test of this name passed on the base: then it tells nothing about the change.

@@ -2,7 +2,7 @@
 
 use countersign::cli::ExitCode;
 use countersign::floor::{
-    CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_kept, tests_run,
+    CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept, tests_run,
 };
 use countersign::receipts::State;
 use countersign::verdict::REASONS;
@@ -21,6 +21,11 @@ fn checks() -> String {
         (secrets::ID, State::Deny, "git history does not forget: a secret is refused before any commit object is made"),
         (tests_run::ID, State::Deny, "tests that pass on the base and fail on the claim are a fact about the claim"),
         (tests_kept::ID, State::Deny, "a suite is green for what it no longer asks; every test of the base still runs"),
+        (
+            tests_collected::ID,
+            State::Deny,
+            "a new test file that no runner takes up can never fail, so the tests it brings are none",
+        ),
         (tests_bite::ID, State::Deny, "new tests that all pass without the change do not show the promised behaviour"),
         (report_tests::ID, State::Deny, "a report of passing tests that our own run contradicts is false"),
         (
@@ -41,6 +46,18 @@ fn checks() -> String {
         |mut table, (id, worst, why)| {
             let worst = serde_json::to_value(worst).unwrap();
             let _ = writeln!(table, "| `{id}` | {} | {why} |", worst.as_str().unwrap());
+            table
+        },
+    )
+}
+
+fn runners() -> String {
+    let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+    tests_run::RUNNERS.iter().fold(
+        "| command | report | switched on by | listed by |\n|---|---|---|---|\n".to_owned(),
+        |mut table, row| {
+            let (command, added, listing) = (code(row.command), code(row.added), code(row.listing));
+            let _ = writeln!(table, "| {command} | {} | {added} | {listing} |", row.report);
             table
         },
     )
@@ -70,7 +87,7 @@ fn is_update() -> bool {
 fn the_readmes_tables_are_what_the_code_says() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    let tables = [("exit-codes", exit_codes()), ("checks", checks()), ("reasons", reasons())];
+    let tables = [("exit-codes", exit_codes()), ("checks", checks()), ("runners", runners()), ("reasons", reasons())];
     let wanted = tables.iter().fold(text.clone(), |text, (name, table)| {
         with_table(&text, name, table)
             .unwrap_or_else(|| panic!("README.md: no single `<!-- table:{name} -->` … `<!-- /table -->`"))

@@ -12,11 +12,13 @@
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
 mod bad_input;
+mod bad_runner;
 mod bites;
 mod board;
 mod cases;
 mod cases_index;
 mod change;
+mod collected;
 mod consult;
 mod diff;
 mod docs;
@@ -44,6 +46,7 @@ mod snapshot;
 mod stand;
 mod submodules;
 mod support;
+mod switched_on;
 mod task_files;
 mod transcripts;
 mod trees;

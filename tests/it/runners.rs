@@ -15,11 +15,11 @@ use countersign::receipts::{CaseResult, Purpose, State};
 use countersign::task::{Criterion, Kind, Proof};
 use std::process::Command;
 
-type Files<'a> = &'a [(&'a str, &'a str)];
+pub(crate) type Files<'a> = &'a [(&'a str, &'a str)];
 
 static NO_REPORT: ReportState = ReportState::None { why: String::new() };
 
-fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a Claim) -> Inspection<'a> {
+pub(crate) fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a Claim) -> Inspection<'a> {
     Inspection {
         repo,
         settings,
@@ -42,7 +42,7 @@ struct Tried {
     outcome: TestsOutcome,
 }
 
-fn sides(ground: &Ground, base: Files<'_>, claim: Files<'_>) -> (CommitId, CommitId) {
+pub(crate) fn sides(ground: &Ground, base: Files<'_>, claim: Files<'_>) -> (CommitId, CommitId) {
     for (path, text) in base {
         ground.write(path, text);
     }
@@ -53,7 +53,7 @@ fn sides(ground: &Ground, base: Files<'_>, claim: Files<'_>) -> (CommitId, Commi
     (first, ground.commit())
 }
 
-fn claim_of(ground: &Ground, base: CommitId, commit: CommitId) -> Claim {
+pub(crate) fn claim_of(ground: &Ground, base: CommitId, commit: CommitId) -> Claim {
     let repo = ground.repo();
     let (base_tree, tree) = (repo.tree_of(&base).unwrap(), repo.tree_of(&commit).unwrap());
     let changed = repo.changes(&base_tree, &tree).unwrap();
@@ -123,7 +123,7 @@ impl Tried {
 
 /// True if the tool is there; says so visibly if not.
 #[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "asks this machine, and tells a person")]
-fn has(program: &str, args: &[&str]) -> bool {
+pub(crate) fn has(program: &str, args: &[&str]) -> bool {
     let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
     if !found {
         println!("SKIPPED: `{program} {}` does not work on this machine", args.join(" "));

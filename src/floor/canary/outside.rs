@@ -59,7 +59,7 @@ pub(super) fn find(
     for folder in package_folders(on, command) {
         search.in_packages(&folder, &mut found);
     }
-    if command.runner == Runner::CargoTest {
+    if matches!(command.runner, Runner::CargoTest | Runner::Nextest) {
         for file in cargo_settings(on.repo) {
             search.in_text(&file.display().to_string(), &fs::read(&file).unwrap_or_default(), &mut found);
         }

@@ -59,10 +59,12 @@ const HARNESS: &[&str] = &["setup.py", "build.rs", "gulpfile.js"];
 /// The endings of a runner's own language; none if it could be any.
 fn language(runner: Runner) -> Option<&'static [&'static str]> {
     match runner {
-        Runner::CargoTest => Some(&["rs"]),
+        Runner::CargoTest | Runner::Nextest => Some(&["rs"]),
         Runner::Pytest => Some(&["py"]),
-        Runner::NodeTest | Runner::Npm => Some(JAVASCRIPT),
-        Runner::Other => None,
+        Runner::NodeTest | Runner::Jest | Runner::Vitest | Runner::Mocha | Runner::Npm => Some(JAVASCRIPT),
+        Runner::GoTest => Some(&["go"]),
+        Runner::Phpunit => Some(&["php"]),
+        Runner::Maven | Runner::Gradle | Runner::Dotnet | Runner::Other => None,
     }
 }
 

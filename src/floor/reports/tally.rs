@@ -204,6 +204,8 @@ impl Tally {
             distrusted: !trouble.is_empty(),
             trouble,
             remarks: self.remarks.into_list(),
+            unwritten: false,
+            files: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@
 use crate::floor::reports::node_name;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Words of one failure that are kept.
@@ -72,6 +73,34 @@ impl Failures {
         failures
     }
 
+    /// Of the JSON of jest and vitest; nothing of a damaged one.
+    pub(super) fn of_jest(bytes: &[u8]) -> Self {
+        let mut failures = Self::default();
+        let start = bytes.iter().position(|byte| *byte == b'{').unwrap_or(bytes.len());
+        let Ok(report) = serde_json::from_slice::<JestReport>(&bytes[start..]) else { return failures };
+        for test in report.test_results.into_iter().flat_map(|file| file.assertion_results) {
+            let name = test.ancestor_titles.iter().chain([&test.title]).map(String::as_str).collect::<Vec<_>>();
+            if !test.failure_messages.is_empty() {
+                failures.add(&name.join(" > "), test.failure_messages.join("\n"));
+            }
+        }
+        failures
+    }
+
+    /// Of `go test -json`: what each test printed.
+    pub(super) fn of_go(output: &str) -> Self {
+        let mut failures = Self::default();
+        let events = output.lines().filter_map(|line| serde_json::from_str::<GoEvent>(line).ok());
+        for event in events.filter(|event| event.action == "output" && !event.test.is_empty()) {
+            match failures.by_name.get_mut(&event.test).and_then(|words| words.last_mut()) {
+                Some(words) if words.len() < LONGEST => words.push_str(&event.output),
+                Some(_) => {}
+                None => failures.add(&event.test, event.output),
+            }
+        }
+        failures
+    }
+
     /// The words about a test of this name: the report's own, whatever groups it stands in.
     pub(super) fn about(&self, name: &str) -> Option<String> {
         let name = node_name(name);
@@ -90,6 +119,34 @@ impl Failures {
             self.by_name.entry(node_name(name)).or_default().push(words);
         }
     }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestReport {
+    test_results: Vec<JestFile>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestFile {
+    assertion_results: Vec<JestTest>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JestTest {
+    ancestor_titles: Vec<String>,
+    title: String,
+    failure_messages: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct GoEvent {
+    action: String,
+    test: String,
+    output: String,
 }
 
 fn is_failure(tag: &BytesStart<'_>) -> bool {
@@ -178,6 +235,19 @@ mod tests {
         assert_eq!(failures.about("a > b").unwrap(), "2 == 3\nx\ncause: <A> raw");
         assert_eq!(failures.about("group > t").unwrap(), "boom");
         assert_eq!((failures.about("ok"), failures.about("cut")), (None, None));
+    }
+
+    #[test]
+    fn json_reports_give_the_words_of_each_failure() {
+        let jest = r#"{"success":false,"testResults":[{"name":"/r/a.test.js","assertionResults":[
+            {"ancestorTitles":["outer"],"title":"bad","status":"failed","failureMessages":["Error: expect(received)"]},
+            {"ancestorTitles":[],"title":"good","status":"passed","failureMessages":[]}]}]}"#;
+        let failures = Failures::of_jest(jest.as_bytes());
+        assert_eq!(failures.about("outer > bad").unwrap(), "Error: expect(received)");
+        assert_eq!((failures.about("good"), Failures::of_jest(b"{").about("x")), (None, None));
+        let go = "{\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestA\",\"Output\":\"a_test.go:3: got 1,\"}\nnoise\n\
+                  {\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestA\",\"Output\":\" want 2\\n\"}\n";
+        assert_eq!(Failures::of_go(go).about("TestA").unwrap(), "a_test.go:3: got 1, want 2\n");
     }
 
     #[test]

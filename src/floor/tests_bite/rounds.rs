@@ -6,6 +6,7 @@ use super::cause::{Brought, Cause, Tongue, cause, compile_cause, compiler_errors
 use super::failures::{Failures, about_file};
 use super::hybrid::{self, Changed, Hybrid, Part, Recipe, brought};
 use super::targets::{Target, ends_with_path};
+use crate::floor::reports::Format;
 use crate::floor::tests_run::{Apart, Facts, Runner, Side, Subject, TestCommand, run_apart};
 use crate::host::git::GitError;
 use crate::host::ids::TreeId;
@@ -217,13 +218,17 @@ impl<'a> View<'a> {
     pub(super) fn of(command: &'a TestCommand, run: Apart) -> Self {
         let output = String::from_utf8_lossy(&run.said.output).into_owned();
         let tongue = match command.runner {
-            Runner::CargoTest => Tongue::Rust,
+            Runner::CargoTest | Runner::Nextest => Tongue::Rust,
             Runner::Pytest => Tongue::Python,
-            Runner::NodeTest => Tongue::Node,
+            Runner::NodeTest | Runner::Jest | Runner::Vitest | Runner::Mocha => Tongue::Node,
             _ => Tongue::Any,
         };
-        let failures =
-            if tongue == Tongue::Rust { Failures::of_libtest(&output) } else { Failures::of_junit(&run.said.report) };
+        let failures = match Format::named(&run.reading.format) {
+            Some(Format::LibtestText) => Failures::of_libtest(&output),
+            Some(Format::JestJson | Format::VitestJson) => Failures::of_jest(&run.said.report),
+            Some(Format::GoTestJson) => Failures::of_go(&output),
+            _ => Failures::of_junit(&run.said.report),
+        };
         Self { command, run, output, failures, tongue }
     }
 

@@ -108,12 +108,12 @@ pub(super) fn targets<'a>(claimed: &[Claimed<'a>], runs: &[Option<&TestsRecord>]
             let home = claimed.iter().find(|claimed| {
                 let file = claimed.file;
                 match &claimed.names {
-                    Some(names) => names.iter().any(|name| is_named(case, name) && is_of(case, file)),
+                    Some(names) => names.iter().any(|name| is_named(case, name) && is_of(case, &file.path)),
                     None => match outline(&file.path, file.claim.as_deref().unwrap_or_default()) {
                         Some(outline) => {
-                            outline.tests.iter().any(|test| is_named(case, &test.name)) && is_of(case, file)
+                            outline.tests.iter().any(|test| is_named(case, &test.name)) && is_of(case, &file.path)
                         }
-                        None => is_of(case, file) && stands_in(case, file),
+                        None => is_of(case, &file.path) && stands_in(case, &file.path),
                     },
                 }
             });
@@ -135,7 +135,7 @@ fn parts(suite: &str, name: &str) -> Vec<String> {
 }
 
 /// True if a definition of this name can be this case.
-fn is_named(case: &TestCase, definition: &str) -> bool {
+pub(in crate::floor) fn is_named(case: &TestCase, definition: &str) -> bool {
     let bare = match case.name.find('[') {
         Some(at) if at > 0 && case.name.ends_with(']') => &case.name[..at],
         _ => case.name.as_str(),
@@ -146,9 +146,9 @@ fn is_named(case: &TestCase, definition: &str) -> bool {
 }
 
 /// False if the case says that it stands in another file.
-fn is_of(case: &TestCase, file: &Changed) -> bool {
+pub(in crate::floor) fn is_of(case: &TestCase, file: &RepoPath) -> bool {
     if let Some(said) = &case.file {
-        return ends_with_path(file.path.as_bytes(), said.as_bytes());
+        return ends_with_path(file.as_bytes(), said.as_bytes());
     }
     let parts = parts(&case.suite, &case.name);
     // A runner that names neither module nor class cannot contradict: node gives every test the class `test`.
@@ -156,22 +156,22 @@ fn is_of(case: &TestCase, file: &Changed) -> bool {
 }
 
 /// A file that gives its tests no name of their own.
-fn is_anonymous(file: &Changed) -> bool {
+fn is_anonymous(file: &RepoPath) -> bool {
     matches!(stem(file).as_str(), "lib" | "main" | "mod" | "index" | "__init__")
 }
 
-fn holds_stem(parts: &[String], file: &Changed) -> bool {
+fn holds_stem(parts: &[String], file: &RepoPath) -> bool {
     let stem = stem(file);
     parts.iter().any(|part| *part == stem || part.replace('-', "_") == stem.replace('-', "_"))
 }
 
 /// True if the case says that it stands in this file, for languages whose tests are not read.
-fn stands_in(case: &TestCase, file: &Changed) -> bool {
+pub(in crate::floor) fn stands_in(case: &TestCase, file: &RepoPath) -> bool {
     case.file.is_some() || holds_stem(&parts(&case.suite, &case.name), file)
 }
 
-fn stem(file: &Changed) -> String {
-    let name = String::from_utf8_lossy(file.path.file_name()).into_owned();
+fn stem(file: &RepoPath) -> String {
+    let name = String::from_utf8_lossy(file.file_name()).into_owned();
     name.rsplit_once('.').map_or(name.clone(), |(stem, _)| stem.to_owned())
 }
 

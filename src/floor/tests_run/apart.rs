@@ -1,7 +1,7 @@
 //! Runs on hybrids and mutants: their own words are kept, because somebody asks why a test failed there.
 
 use super::attempt::{Attempt, Remembered, Run, Subject};
-use super::{Facts, ReportWay, TestCommand, fetch_report, inside};
+use super::{Facts, TestCommand};
 use crate::floor::Inspection;
 use crate::floor::reports::Reading;
 use crate::host::process::{Ended, Ending};
@@ -42,12 +42,7 @@ pub(in crate::floor) fn run_apart(
 }
 
 /// The words of a run that has just ended.
-pub(super) fn said(command: &TestCommand, ended: &Ended, report: &Path, room: &Path) -> Said {
-    let found = match &command.report {
-        ReportWay::Declared(path, _) => inside(room, path),
-        _ => Ok(report.to_owned()),
-    };
-    let mut report = found.and_then(|report| fetch_report(&report)).unwrap_or_default();
+pub(super) fn said(ended: &Ended, mut report: Vec<u8>) -> Said {
     report.truncate(SAID);
     Said { output: ended.stdout[..ended.stdout.len().min(SAID)].to_vec(), report }
 }

@@ -6,6 +6,7 @@
 mod roots;
 
 use super::mask::{Mask, mask};
+use super::runner::unread;
 use super::{ReportWay, Runner, TestCommand, runner};
 use crate::config::TestSettings;
 use crate::floor::reports::Format;
@@ -114,11 +115,16 @@ pub fn plan(question: &Question<'_>) -> Result<Plan, PlanError> {
 }
 
 fn by_hand(command: &str, source: &str) -> TestCommand {
-    let (runner, report) = runner::recognise(command);
-    TestCommand { command: command.to_owned(), root: RepoPath::from(""), source: source.to_owned(), runner, report }
+    as_recognised(command.to_owned(), RepoPath::from(""), source.to_owned())
 }
 
-/// Applies the declared report and refuses masks.
+/// A command as its own words tell it.
+fn as_recognised(command: String, root: RepoPath, source: String) -> TestCommand {
+    let found = runner::recognise(&command);
+    TestCommand { command, root, source, runner: found.runner, report: found.report.into(), through: found.through }
+}
+
+/// Looks through package scripts, applies the declared report and refuses masks.
 fn finish(question: &Question<'_>, mut commands: Vec<TestCommand>) -> Result<Plan, PlanError> {
     let declared = declared_report(question)?;
     let only = commands.len() == 1;
@@ -127,21 +133,53 @@ fn finish(question: &Question<'_>, mut commands: Vec<TestCommand>) -> Result<Pla
             let (command, source_name) = (command.command.clone(), command.source.clone());
             return Err(PlanError::Masked { command, source_name, mask });
         }
+        if command.runner == Runner::Npm {
+            look_through(question, command)?;
+        }
         // Of several commands, it belongs to the ones that we cannot read ourselves.
-        if let Some((path, format)) = declared.as_ref().filter(|_| only || command.report == ReportWay::None) {
+        if let Some((path, format)) = declared.as_ref().filter(|_| only || matches!(command.report, ReportWay::None(_)))
+        {
             command.report = ReportWay::Declared(path.clone(), *format);
         }
     }
-    for command in commands.iter().filter(|command| command.runner == Runner::Npm) {
-        let path = package_json(&command.root);
-        if let Some(script) = (question.base.read)(&path)?.and_then(|text| script_of(&text))
-            && let Some(mask) = mask(&script, question.pipefail)
-        {
-            let source_name = format!("base:{path}");
-            return Err(PlanError::Masked { command: script, source_name, mask });
+    Ok(Plan::Commands(commands))
+}
+
+/// What a package script starts, by the package.json of the base, or of the claim where the base has none. Where both
+/// have one, they must start the same: options for one runner would break another.
+fn look_through(question: &Question<'_>, command: &mut TestCommand) -> Result<(), PlanError> {
+    let path = package_json(&command.root);
+    let (base, claim) = ((question.base.read)(&path)?, (question.claim.read)(&path)?);
+    if let Some((script, mask)) =
+        base.as_deref().and_then(|text| masked_bodies(&command.command, text).into_iter().next())
+    {
+        return Err(PlanError::Masked { command: script, source_name: format!("base:{path}"), mask });
+    }
+    let seen = |text: &[u8]| {
+        let package = package_of(text);
+        runner::look_through(&command.command, &|name| roots::script(package.as_ref()?, name))
+    };
+    let found = [base, claim].iter().flatten().map(|text| seen(text)).collect::<Vec<_>>();
+    if let [first, ref rest @ ..] = found[..] {
+        let report = if rest.iter().all(|other| *other == first) { first.report } else { Err(unread::REWRITTEN) };
+        command.report = report.into();
+        if report.is_ok() {
+            (command.runner, command.through) = (first.runner, first.through);
         }
     }
-    Ok(Plan::Commands(commands))
+    Ok(())
+}
+
+/// The masks of the package scripts that a command reaches, each with its script's name. npm runs them in a plain shell:
+/// only the last program of a pipe counts there.
+pub(super) fn masked_bodies(command: &str, package: &[u8]) -> Vec<(String, Mask)> {
+    let package = package_of(package);
+    let bodies = runner::bodies(command, &|name| roots::script(package.as_ref()?, name));
+    bodies.into_iter().filter_map(|(name, body)| Some((name, mask(&body, false)?))).collect()
+}
+
+fn package_of(text: &[u8]) -> Option<serde_json::Value> {
+    serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)).ok()
 }
 
 fn declared_report(question: &Question<'_>) -> Result<Option<(RepoPath, Format)>, PlanError> {
@@ -166,11 +204,6 @@ pub(super) fn join(root: &RepoPath, name: &str) -> RepoPath {
 /// The package.json of a root.
 pub(super) fn package_json(root: &RepoPath) -> RepoPath {
     roots::join(root, "package.json")
-}
-
-/// The `test` script of a package.json.
-pub(super) fn script_of(text: &[u8]) -> Option<String> {
-    roots::script(&serde_json::from_slice(text).ok()?, "test")
 }
 
 /// A command that says something.

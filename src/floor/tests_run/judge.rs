@@ -3,7 +3,7 @@
 mod differential;
 
 use super::compare::Comparison;
-use super::{Run, Runner, Runs, TestCommand};
+use super::{ReportWay, Run, Runner, Runs, TestCommand};
 use crate::floor::lockfiles::is_lockfile;
 use crate::floor::reports::Reading;
 use crate::host::path::{RepoPath, escape};
@@ -24,6 +24,8 @@ enum Shape {
     Contradicted,
     /// No test was executed.
     Zero,
+    /// Exit 0 without the report that the runner was told to write.
+    Silent,
     /// Exit 0 with a report that proves nothing.
     Unreadable,
     /// Exit 0 of a runner we cannot read.
@@ -38,9 +40,15 @@ fn shape(runner: Runner, run: &Run) -> Shape {
 
 fn shape_of(runner: Runner, ending: &Ending, reading: &Reading) -> Shape {
     match ending {
-        // pytest's own way to say that it collected nothing.
+        // pytest's and nextest's own ways to say that they collected nothing.
         Ending::Exited { code: 5 } if runner == Runner::Pytest && reading.failed == 0 => Shape::Zero,
+        Ending::Exited { code: 4 } if runner == Runner::Nextest && reading.failed == 0 => Shape::Zero,
+        // Others fail like any failure and write an empty list.
+        Ending::Exited { code: 1 } if is_empty_list(runner, reading) => Shape::Zero,
         Ending::Exited { code: 0 } if reading.failed > 0 => Shape::Contradicted,
+        Ending::Exited { code: 0 } if reading.unwritten && writes_always(runner) => Shape::Silent,
+        // Build tools write nothing where there is nothing to test.
+        Ending::Exited { code: 0 } if reading.unwritten && builds(runner) => Shape::Zero,
         Ending::Exited { code: 0 } => match reading.executed {
             _ if reading.distrusted => Shape::Unreadable,
             Some(0) => Shape::Zero,
@@ -51,6 +59,32 @@ fn shape_of(runner: Runner, ending: &Ending, reading: &Reading) -> Shape {
         Ending::Exited { .. } | Ending::Signalled { .. } => Shape::Red,
         _ => Shape::Stopped,
     }
+}
+
+fn is_empty_list(runner: Runner, reading: &Reading) -> bool {
+    matches!(runner, Runner::Jest | Runner::Vitest | Runner::Mocha | Runner::Phpunit)
+        && reading.failed == 0
+        && reading.executed == Some(0)
+        && reading.cases.is_empty()
+        && !reading.distrusted
+}
+
+/// True for a runner that ends with its report, even an empty one: where that is missing, something else ended the run.
+fn writes_always(runner: Runner) -> bool {
+    matches!(
+        runner,
+        Runner::Pytest
+            | Runner::NodeTest
+            | Runner::Nextest
+            | Runner::Jest
+            | Runner::Vitest
+            | Runner::Mocha
+            | Runner::Phpunit
+    )
+}
+
+fn builds(runner: Runner) -> bool {
+    matches!(runner, Runner::Maven | Runner::Gradle | Runner::Dotnet)
 }
 
 /// True if a run is worth repeating: it failed by itself, in a room that was ready and is as it was.
@@ -74,7 +108,7 @@ pub(super) fn needs_base(runner: Runner, claim: &Result<Run, String>) -> bool {
     if run.unready.is_some() {
         return false;
     }
-    matches!(shape(runner, run), Shape::Red | Shape::Contradicted | Shape::Zero)
+    matches!(shape(runner, run), Shape::Red | Shape::Contradicted | Shape::Zero | Shape::Silent)
 }
 
 /// The findings about one command.
@@ -105,14 +139,21 @@ pub(super) fn judge(
             // A limit is ours: what was measured is told, and nobody is blamed for it.
             findings.push(finding(State::Unknown, command, measured(run)));
         }
+        Shape::Silent => findings.push(silent(command, run, base, before_shape)),
         Shape::Unreadable => {
             let why = format!("it exited with code 0, but {}", run.reading.trouble.join("; "));
             findings.push(finding(State::Unknown, command, why));
         }
         Shape::Unreported => {
-            let why = "it exited with code 0, but which tests ran is unknown: countersign cannot read this runner's \
-                       output; name a JUnit report under `tests.report`";
-            findings.push(finding(State::Unknown, command, why.to_owned()));
+            let why = match &command.report {
+                ReportWay::None(why) => why,
+                _ => "its report does not say",
+            };
+            let why = format!(
+                "it exited with code 0, but which tests ran is unknown: {why}; declare its report under `tests.report` \
+                 and `tests.format`"
+            );
+            findings.push(finding(State::Unknown, command, why));
         }
         Shape::Red => match compared.filter(|found| found.tells_failures()) {
             Some(found) => findings.extend(differential::failures(command, run, found)),
@@ -196,6 +237,31 @@ fn zero(command: &TestCommand, run: &Run, before: Option<&Run>) -> Finding {
     }
 }
 
+/// A runner that ends by itself writes its report; a program that calls `exit(0)` from inside a test ends it before.
+fn silent(command: &TestCommand, run: &Run, base: Option<&Result<Run, String>>, before: Option<Shape>) -> Finding {
+    let what = format!(
+        "it exited with code 0, but {}: something ended the runner before it could, as an exit from inside a test does",
+        run.reading.trouble.join("; ")
+    );
+    match before {
+        Some(Shape::Green | Shape::Red | Shape::Contradicted) if has_report(base) => {
+            finding(State::Deny, command, format!("{what}; on the base it wrote one"))
+        }
+        _ => {
+            let hint = match command.runner {
+                Runner::Nextest => "; if `.config/nextest.toml` names a JUnit report, declare it under `tests.report`",
+                _ => "",
+            };
+            let why = format!("{what}; {}{hint}", base_in_words(base, before));
+            finding(State::Unknown, command, why)
+        }
+    }
+}
+
+fn has_report(base: Option<&Result<Run, String>>) -> bool {
+    base.is_some_and(|base| base.as_ref().is_ok_and(|run| !run.reading.unwritten && run.has_tests()))
+}
+
 /// The exit status is the truth on the base too; a base that executed nothing is not green.
 fn is_green(shape: Option<Shape>) -> bool {
     matches!(shape, Some(Shape::Green | Shape::Unreported | Shape::Unreadable))
@@ -276,7 +342,7 @@ pub(super) fn summary(commands: &[TestCommand], claim: &Runs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::tests_run::ReportWay;
+    use crate::floor::tests_run::{ReportWay, Through};
 
     fn run(code: i32, executed: Option<u64>, failed: u64) -> Run {
         let case = TestCase { suite: String::new(), name: "t".to_owned(), file: None, result: CaseResult::Failed };
@@ -306,7 +372,8 @@ mod tests {
             root: RepoPath::from(""),
             source: "base:x".to_owned(),
             runner,
-            report: ReportWay::None,
+            report: ReportWay::None("nobody knows"),
+            through: Through::Directly,
         };
         let findings = judge(&command, &Ok(claim), base.map(Ok).as_ref(), None);
         findings.iter().map(|f| f.state).max().unwrap_or(State::Pass)

@@ -48,6 +48,8 @@ pub struct Facts {
     pub log: PathBuf,
     /// The tests it reported; `command` in it is 0 until the ledger has numbered the receipt above.
     pub tests: Option<TestsRecord>,
+    /// The files that the runner said it collected, below the command's folder, where it says so apart from its cases.
+    pub files: Vec<RepoPath>,
 }
 
 /// What to run.
@@ -179,7 +181,7 @@ impl<'a> Site<'a> {
             level: ended.level.clone(),
             cached: None,
         };
-        (Facts { side: self.side, command, log, tests: None }, ended)
+        (Facts { side: self.side, command, log, tests: None, files: Vec::new() }, ended)
     }
 
     fn profile(&self, job: &Job<'_>) -> Profile {
@@ -271,6 +273,7 @@ pub(super) fn free_log(logs: &Path, side: Side, purpose: Purpose) -> PathBuf {
         Purpose::Criterion => "criterion",
         Purpose::Canary => "canary",
         Purpose::Drive => "drive",
+        Purpose::Listing => "listing",
     };
     let side = match side {
         Side::Claim => "claim",

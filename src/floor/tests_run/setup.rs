@@ -42,15 +42,15 @@ pub(super) fn steps(settings: &TestSettings, commands: &[TestCommand], room: &Pa
     for TestCommand { root, runner, .. } in commands {
         let lockfile = |name: &str| read(&room.join(root.to_path_buf()).join(name));
         match runner {
-            Runner::NodeTest | Runner::Npm
-                if lockfile("package-lock.json").is_some_and(|text| names_packages(&text)) =>
-            {
+            _ if runner.is_node() && lockfile("package-lock.json").is_some_and(|text| names_packages(&text)) => {
                 let mut install = step("npm ci --ignore-scripts --no-audit --no-fund", root, true);
                 install.fills = Some(join(root, "node_modules"));
                 steps.push(install);
                 steps.push(step("npm rebuild", root, false));
             }
-            Runner::CargoTest if lockfile("Cargo.lock").is_some_and(|text| text.contains("\nsource = ")) => {
+            Runner::CargoTest | Runner::Nextest
+                if lockfile("Cargo.lock").is_some_and(|text| text.contains("\nsource = ")) =>
+            {
                 // The user's own cache first: it is lent read-only. What it lacks goes into a private one.
                 let private = step("CARGO_HOME=\"$COUNTERSIGN_CARGO_HOME\" cargo fetch", root, true);
                 let mut cached = step("cargo fetch --offline", root, false);
@@ -131,7 +131,7 @@ pub(super) fn place(root: &RepoPath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::tests_run::ReportWay;
+    use crate::floor::tests_run::{ReportWay, Through};
 
     fn command(runner: Runner) -> TestCommand {
         TestCommand {
@@ -139,7 +139,8 @@ mod tests {
             root: RepoPath::from("a"),
             source: String::new(),
             runner,
-            report: ReportWay::None,
+            report: ReportWay::None("x"),
+            through: Through::Directly,
         }
     }
 

@@ -24,7 +24,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The version of an entry's form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// At most this many entries are kept, the newest.
 const MOST_ENTRIES: usize = 256;
 /// No entry has more runs: one, and its repetitions.
@@ -92,7 +92,7 @@ impl Store {
     /// A hybrid may have the very tree of the base; it is still run in another way.
     pub(super) fn key(&self, subject: &Subject<'_>, command: &TestCommand) -> Key {
         let root = command.root.to_string();
-        let report = format!("{:?} {:?}", command.runner, command.report);
+        let report = format!("{:?} {:?} {:?}", command.runner, command.report, command.through);
         let is_apart = subject.side.is_apart();
         let way = format!("{} {}", if is_apart { "apart" } else { "whole" }, subject.time);
         let parts = [subject.tree.as_str(), &command.command, &root, &report, &way, &self.circumstances];
@@ -126,7 +126,7 @@ impl Store {
             command.log = log.file_name()?.to_string_lossy().into_owned();
             command.cached = Some(key.digest.clone());
             let tests = record(&kept.reading, &command.ending, &key.tree);
-            facts.push(Facts { side, command, log, tests });
+            facts.push(Facts { side, command, log, tests, files: kept.reading.files.clone() });
         }
         runs.extend(facts);
         let mut all = entry.runs.into_iter();

@@ -49,13 +49,7 @@ pub(super) fn discover(listing: &Listing<'_>, side: &str) -> Result<Vec<TestComm
     }
     let keys: BTreeSet<(RepoPath, Ecosystem)> = found.keys().cloned().collect();
     found.retain(|(folder, ecosystem), (command, _)| is_own_root(folder, *ecosystem, command, &keys));
-    Ok(found
-        .into_iter()
-        .map(|((root, _), (command, source))| {
-            let (runner, report) = runner::recognise(&command);
-            TestCommand { command, root, source, runner, report }
-        })
-        .collect())
+    Ok(found.into_iter().map(|((root, _), (command, source))| super::as_recognised(command, root, source)).collect())
 }
 
 /// Whether a candidate is a root of its own, or part of one above it.
@@ -167,7 +161,7 @@ pub(super) fn script(package: &serde_json::Value, name: &str) -> Option<String> 
 fn npm_command(text: &str) -> Option<String> {
     let package: serde_json::Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
     let tested = script(&package, "test").filter(|script| !script.contains("no test specified"))?;
-    if runner::recognise(&tested).0 != crate::floor::tests_run::Runner::NodeTest {
+    if runner::recognise(&tested).runner != crate::floor::tests_run::Runner::NodeTest {
         return Some("npm test".to_owned());
     }
     let around = [script(&package, "pretest"), Some(tested), script(&package, "posttest")];
