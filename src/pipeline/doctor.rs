@@ -113,6 +113,7 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
         report: ReportWord::None,
         verifier: None,
         tests: None,
+        no_tests: false,
         all_checks: false,
         require_task: false,
         fresh: false,
