@@ -5,16 +5,21 @@
 //! cheaper there and exact. Repositories that libgit2 cannot open (reftable, SHA-256, unknown extensions) take plumbing
 //! all the way; the caller never sees which hand answered.
 
+mod checkout;
 mod command;
+mod commit;
 mod diff;
 mod index;
+mod merge;
 mod objects;
 mod refs;
 
+pub use checkout::{BranchMove, Obstacle};
 pub use command::{Git, Output, Running};
 pub use diff::{Change, ChangeKind};
 pub use index::has_no_marks;
-pub use objects::{Entry, EntryKind};
+pub use merge::Merged;
+pub use objects::{Entry, EntryKind, NewEntry};
 pub use refs::{RefMove, RefName};
 
 use super::Host;

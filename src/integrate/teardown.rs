@@ -1,5 +1,6 @@
 //! Taking a worktree away. The only function that does it asks for the proof that its work is safe.
 
+use super::land::Landed;
 use super::salvage::Salvaged;
 use crate::claim::{FreezeError, freeze_worktree};
 use crate::host::git::{GitError, Repo};
@@ -59,24 +60,34 @@ pub enum TeardownError {
 pub enum Settled {
     /// The work was saved.
     Salvaged(Salvaged),
+    /// The work landed.
+    Landed {
+        /// The proof.
+        landed: Landed,
+        /// The worktree that the claim was frozen from.
+        worktree: PathBuf,
+    },
 }
 
 impl Settled {
     fn worktree(&self) -> &Path {
         match self {
             Self::Salvaged(salvaged) => salvaged.worktree(),
+            Self::Landed { worktree, .. } => worktree,
         }
     }
 
     fn base(&self) -> &CommitId {
         match self {
             Self::Salvaged(salvaged) => salvaged.base(),
+            Self::Landed { landed, .. } => landed.base(),
         }
     }
 
     fn tree(&self) -> &TreeId {
         match self {
             Self::Salvaged(salvaged) => &salvaged.record().tree,
+            Self::Landed { landed, .. } => landed.claim_tree(),
         }
     }
 }

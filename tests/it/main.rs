@@ -31,6 +31,7 @@ mod house;
 mod init;
 mod injection;
 mod kept;
+mod landing;
 mod line_endings;
 mod process;
 mod prompt;

@@ -50,8 +50,8 @@ impl Entry {
     }
 }
 
-/// A new file for [`Repo::write_tree`].
-type NewEntry = (u32, String);
+/// A new file for [`Repo::write_tree`] and [`Repo::edit_tree`]: its mode and what it points to.
+pub type NewEntry = (u32, String);
 
 /// True for the plain full name of a reference, without any of git's suffixes for revisions.
 fn is_full_name(rev: &str) -> bool {
@@ -333,7 +333,7 @@ impl Repo {
         self.write_one_tree(&here)
     }
 
-    fn write_one_tree(&self, entries: &BTreeMap<Vec<u8>, NewEntry>) -> Result<TreeId, GitError> {
+    pub(super) fn write_one_tree(&self, entries: &BTreeMap<Vec<u8>, NewEntry>) -> Result<TreeId, GitError> {
         if let Some(repo) = self.graph.borrow().as_ref() {
             let mut builder = repo.treebuilder(None).map_err(|why| self.store_error("a tree", &why))?;
             for (name, (mode, id)) in entries {

@@ -1,0 +1,235 @@
+//! Moving a branch, with the files of the checkout it belongs to.
+//!
+//! A checkout that follows its branch later than the branch moves shows the landed files as deleted, and a person's next
+//! commit would delete them. So the order is fixed: lock the index, try the move on a copy, move the branch by
+//! compare-and-swap, move the files with the copy, put the copy in the index's place (RULINGS 25).
+
+use super::{GitError, RefMove, RefName, Repo};
+use crate::host::ids::CommitId;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How moving a branch ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchMove {
+    /// It has the new value; the folder is the checkout that followed, if there is one.
+    Moved(Option<PathBuf>),
+    /// It did not have the expected old value; nothing changed.
+    Raced,
+    /// Nothing changed, because of the checkout.
+    Refused(Obstacle),
+}
+
+/// What in a checkout stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// Another git works on its index.
+    #[error("{} exists: another git is at work there; if none is, remove that file", lock.display())]
+    Locked {
+        /// The lock.
+        lock: PathBuf,
+    },
+    /// A merge or the like is under way.
+    #[error("{} is in the middle of something ({what}): finish or abort it", folder.display())]
+    Busy {
+        /// The checkout.
+        folder: PathBuf,
+        /// What is under way.
+        what: String,
+    },
+    /// Files there would be overwritten.
+    #[error("files in {} are in the way: {said}; commit them or move them away", folder.display())]
+    InTheWay {
+        /// The checkout.
+        folder: PathBuf,
+        /// Git's words.
+        said: String,
+    },
+    /// The branch is checked out more than once.
+    #[error("{branch} is checked out in {} folders ({}): only one of them could follow", folders.len(), folders.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", "))]
+    Several {
+        /// The branch.
+        branch: String,
+        /// The folders.
+        folders: Vec<PathBuf>,
+    },
+}
+
+/// What lies in a git directory while something is under way.
+const UNDER_WAY: &[(&str, &str)] = &[
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase or am"),
+    ("sequencer", "a sequence of picks"),
+];
+
+impl Repo {
+    /// The folders in which a branch is checked out.
+    ///
+    /// # Errors
+    /// Git fails.
+    pub fn checkouts_of(&self, branch: &RefName) -> Result<Vec<PathBuf>, GitError> {
+        let listed = self.git().run(["worktree", "list", "--porcelain", "-z"])?.stdout;
+        let wanted = [b"branch ", branch.as_str().as_bytes()].concat();
+        let (mut folder, mut found) = (None, Vec::new());
+        for line in listed.split(|byte| *byte == 0) {
+            if let Some(path) = line.strip_prefix(b"worktree ") {
+                folder = Some(PathBuf::from(OsStr::from_bytes(path)));
+            } else if line == wanted {
+                // One that is not there cannot follow, and shows nothing to anybody.
+                found.extend(folder.take().filter(|folder| folder.is_dir()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves a branch from `old` to `new`, and the checkout it belongs to along with it: over clean paths only. Staged
+    /// and edited files elsewhere stay as they are. `why` stands in the reflog.
+    ///
+    /// # Errors
+    /// Git fails, or the files could not follow after all (then the branch is moved back if nobody else moved it).
+    pub fn move_branch(
+        &self,
+        branch: &RefName,
+        old: &CommitId,
+        new: &CommitId,
+        why: &str,
+    ) -> Result<BranchMove, GitError> {
+        let folders = self.checkouts_of(branch)?;
+        match folders.as_slice() {
+            [] => Ok(match self.swap(branch, old, new, why)? {
+                RefMove::Moved => BranchMove::Moved(None),
+                RefMove::Raced => BranchMove::Raced,
+            }),
+            [folder] => self.discover_beside(folder)?.move_here(branch, old, new, why),
+            _ => Ok(BranchMove::Refused(Obstacle::Several { branch: branch.to_string(), folders })),
+        }
+    }
+
+    fn move_here(&self, branch: &RefName, old: &CommitId, new: &CommitId, why: &str) -> Result<BranchMove, GitError> {
+        if let Some((_, what)) = UNDER_WAY.iter().find(|(name, _)| self.git_dir().join(name).exists()) {
+            let (folder, what) = (self.top().to_owned(), (*what).to_owned());
+            return Ok(BranchMove::Refused(Obstacle::Busy { folder, what }));
+        }
+        let index = self.git_dir().join("index");
+        let lock = match IndexLock::take(&index)? {
+            Ok(lock) => lock,
+            Err(obstacle) => return Ok(BranchMove::Refused(obstacle)),
+        };
+        let scratch = tempfile::Builder::new().prefix("countersign-").tempdir_in(self.git_dir());
+        let scratch = scratch.map_err(|why| io("make a folder in", self.git_dir(), why))?;
+        let copy = scratch.path().join("index");
+        fs::copy(&index, &copy).map_err(|why| io("read", &index, why))?;
+        // What was only touched is not dirty. The exit code tells of files that are, which the next step judges.
+        self.on_index(&copy, &["update-index", "-q", "--refresh"]).run_or_not()?;
+        let words = ["read-tree", "-m", "-u", old.as_str(), new.as_str()];
+        let tried = self.on_index(&copy, &[&words[..2], &["-n"], &words[2..]].concat()).run_or_not()?;
+        if !tried.success() {
+            let (folder, said) = (self.top().to_owned(), tried.said());
+            return Ok(BranchMove::Refused(Obstacle::InTheWay { folder, said }));
+        }
+        if self.swap(branch, old, new, why)? == RefMove::Raced {
+            return Ok(BranchMove::Raced);
+        }
+        let followed = self.on_index(&copy, &words).run_or_not()?;
+        if !followed.success() {
+            // Somebody edited one of the paths in this very moment; git checks all of them before it writes any.
+            let back = self.swap(branch, new, old, "countersign: the checkout could not follow")?;
+            let (folder, said) = (self.top().to_owned(), followed.said());
+            let obstacle = Obstacle::InTheWay { folder, said };
+            return match back {
+                RefMove::Moved => Ok(BranchMove::Refused(obstacle)),
+                RefMove::Raced => Err(GitError::Failed {
+                    command: words.join(" "),
+                    ending: format!("failed after {branch} had moved on"),
+                    tree: self.top().to_owned(),
+                    said: obstacle.to_string(),
+                }),
+            };
+        }
+        lock.put(&copy)?;
+        Ok(BranchMove::Moved(Some(self.top().to_owned())))
+    }
+
+    fn on_index<'r>(&'r self, index: &'r Path, words: &[&'r str]) -> OnIndex<'r> {
+        OnIndex { repo: self, index, words: words.to_vec() }
+    }
+
+    /// Compare-and-swap with a line in the reflogs of the branch and of the HEAD that follows it.
+    fn swap(&self, branch: &RefName, old: &CommitId, new: &CommitId, why: &str) -> Result<RefMove, GitError> {
+        let words = ["update-ref", "-m", why, branch.as_str(), new.as_str(), old.as_str()];
+        let output = self.git().run_unchecked(words)?;
+        if output.success() {
+            return Ok(RefMove::Moved);
+        }
+        if self.read_ref(branch)?.as_ref() == Some(old) {
+            return Err(GitError::Failed {
+                command: format!("git update-ref {branch} {}", new.short()),
+                ending: format!("exit {}", output.code.unwrap_or(-1)),
+                tree: self.common_dir().to_owned(),
+                said: output.said(),
+            });
+        }
+        Ok(RefMove::Raced)
+    }
+}
+
+/// A git on another index of this worktree.
+struct OnIndex<'r> {
+    repo: &'r Repo,
+    index: &'r Path,
+    words: Vec<&'r str>,
+}
+
+impl OnIndex<'_> {
+    fn run_or_not(&self) -> Result<super::Output, GitError> {
+        let words = ["-c", "submodule.recurse=false"].into_iter().chain(self.words.iter().copied());
+        self.repo.git().env("GIT_INDEX_FILE", self.index).run_unchecked(words)
+    }
+}
+
+/// `index.lock`, as every git takes it. Gone when this is dropped.
+struct IndexLock {
+    place: PathBuf,
+    index: PathBuf,
+    file: File,
+    put: bool,
+}
+
+impl IndexLock {
+    fn take(index: &Path) -> Result<Result<Self, Obstacle>, GitError> {
+        let place = index.with_extension("lock");
+        match File::create_new(&place) {
+            Ok(file) => Ok(Ok(Self { place, index: index.to_owned(), file, put: false })),
+            Err(why) if why.kind() == ErrorKind::AlreadyExists => Ok(Err(Obstacle::Locked { lock: place })),
+            Err(why) => Err(io("make", &place, why)),
+        }
+    }
+
+    /// The copy becomes the index, in one step.
+    fn put(mut self, copy: &Path) -> Result<(), GitError> {
+        let bytes = fs::read(copy).map_err(|why| io("read", copy, why))?;
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_all());
+        written.map_err(|why| io("write", &self.place, why))?;
+        fs::rename(&self.place, &self.index).map_err(|why| io("replace", &self.index, why))?;
+        self.put = true;
+        Ok(())
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        if !self.put {
+            drop(fs::remove_file(&self.place));
+        }
+    }
+}
+
+fn io(doing: &'static str, path: &Path, why: std::io::Error) -> GitError {
+    GitError::Io { doing, path: path.to_owned(), why }
+}

@@ -1,0 +1,250 @@
+//! Landing: a warrant becomes one commit on its target, or nothing moves and the warrant is handed back.
+//!
+//! The merge is made of trees alone. If the target moved since the claim was measured, what would land is another tree
+//! than the verified one: it lands only where it differs in nothing but bookkeeping, or where that tree was verified, too.
+
+use super::likeness::foreign_paths;
+use super::note::{self, NOTES};
+use crate::host::clock::Timestamp;
+use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::host::path::RepoPath;
+use crate::verdict::{Warrant, WarrantOrigin};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// How often a landing is worked out anew because the target moved meanwhile.
+const TRIES: u32 = 10;
+
+/// Where and how to land.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The task, for note and messages.
+    pub task: &'a str,
+    /// The branch, as a full name.
+    pub target: &'a RefName,
+    /// The commit's message.
+    pub message: &'a str,
+    /// Merged trees that were verified since the warrant was made.
+    pub verified: &'a [TreeId],
+    /// The sealed case that the warrant rests on.
+    pub case: Option<&'a CommitId>,
+    /// The time of the landing.
+    pub at: Timestamp,
+}
+
+/// Why nothing landed. Nothing has moved then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No such branch.
+    #[error("there is no branch {target}: it was deleted or renamed; name another with --into")]
+    NoTarget {
+        /// The name.
+        target: String,
+    },
+    /// The claim's base is not on the target.
+    #[error(
+        "{target} at {tip} does not contain {base}, which the claim was measured against: it was rewritten; judge the claim anew on the branch as it is"
+    )]
+    Rewound {
+        /// The branch.
+        target: String,
+        /// Where it points.
+        tip: CommitId,
+        /// The claim's base.
+        base: CommitId,
+    },
+    /// The claim and the target changed the same places.
+    #[error("the claim and {target} changed the same places: {}", named(paths))]
+    Conflict {
+        /// The branch.
+        target: String,
+        /// Those places.
+        paths: Vec<RepoPath>,
+    },
+    /// What would land was not verified.
+    #[error(
+        "{target} moved since the claim was judged: the merge is tree {merged}, which nobody verified (it differs in {}); judge that tree first",
+        named(paths)
+    )]
+    Unverified {
+        /// The branch.
+        target: String,
+        /// What would land.
+        merged: TreeId,
+        /// Where it differs from what was verified.
+        paths: Vec<RepoPath>,
+    },
+    /// The claim changes nothing that the target does not have.
+    #[error("nothing to land: {target} at {tip} has all of the claim already")]
+    Nothing {
+        /// The branch.
+        target: String,
+        /// Where it points.
+        tip: CommitId,
+    },
+    /// The checkout of the target cannot follow.
+    #[error(transparent)]
+    Checkout(Obstacle),
+    /// Others keep moving the target.
+    #[error("{target} kept moving: {TRIES} tries to land on it were overtaken; try again")]
+    Raced {
+        /// The branch.
+        target: String,
+    },
+    /// Git failed: no identity, no signature, a full disk.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+fn named(paths: &[RepoPath]) -> String {
+    let shown: Vec<String> = paths.iter().take(10).map(ToString::to_string).collect();
+    let more = paths.len().saturating_sub(10);
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}
+
+/// A warrant that was not spent, and why.
+#[derive(Debug)]
+pub struct Unlanded {
+    /// The warrant: it is still good.
+    pub warrant: Warrant,
+    /// Why nothing landed.
+    pub why: Refusal,
+}
+
+/// The proof of a landing. Made by [`land`] alone.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Landed {
+    base: CommitId,
+    claim_tree: TreeId,
+    record: LandingRecord,
+}
+
+/// A landing as it is recorded and shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct LandingRecord {
+    /// The task.
+    pub task: String,
+    /// The branch.
+    pub target: String,
+    /// The landing commit.
+    pub commit: CommitId,
+    /// What the branch pointed to before.
+    pub parent: CommitId,
+    /// The merged tree without bookkeeping.
+    pub merged: TreeId,
+    /// The landed tree.
+    pub tree: TreeId,
+    /// The claim's commit.
+    pub claim: CommitId,
+    /// Where the warrant came from.
+    pub origin: WarrantOrigin,
+    /// The checkout that followed the branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<PathBuf>,
+    /// Why the commit has no note yet, if so: it is to be made again, the landing holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note_missing: Option<String>,
+}
+
+impl Landed {
+    /// The commit that the claim was measured against.
+    pub fn base(&self) -> &CommitId {
+        &self.base
+    }
+
+    /// The claim's tree.
+    pub fn claim_tree(&self) -> &TreeId {
+        &self.claim_tree
+    }
+
+    /// What landed, and where.
+    pub fn record(&self) -> &LandingRecord {
+        &self.record
+    }
+}
+
+/// Lands a warrant as one commit on its target.
+///
+/// # Errors
+/// The warrant, and why it was not spent. Nothing has moved then.
+pub fn land(repo: &Repo, warrant: Warrant, order: &Order<'_>) -> Result<Landed, Box<Unlanded>> {
+    match attempt_all(repo, &warrant, order) {
+        Ok(record) => Ok(Landed { base: warrant.base().clone(), claim_tree: warrant.tree().clone(), record }),
+        Err(why) => Err(Box::new(Unlanded { warrant, why })),
+    }
+}
+
+fn attempt_all(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<LandingRecord, Refusal> {
+    for _ in 0..TRIES {
+        if let Some(record) = attempt(repo, warrant, order)? {
+            return Ok(record);
+        }
+    }
+    Err(Refusal::Raced { target: order.target.to_string() })
+}
+
+/// One try; none if the target moved meanwhile.
+fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<LandingRecord>, Refusal> {
+    let target = || order.target.to_string();
+    let tip = repo.read_ref(order.target)?.ok_or_else(|| Refusal::NoTarget { target: target() })?;
+    let merged = merged(repo, warrant, order, &tip)?;
+    let parent_tree = repo.tree_of(&tip)?;
+    if merged == parent_tree {
+        return Err(Refusal::Nothing { target: target(), tip });
+    }
+    let tree = merged.clone();
+    let commit = repo.commit_as_user(&tree, &tip, order.at, order.message)?;
+    let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
+        BranchMove::Moved(checkout) => checkout,
+        BranchMove::Raced => return Ok(None),
+        BranchMove::Refused(obstacle) => return Err(Refusal::Checkout(obstacle)),
+    };
+    let mut record = LandingRecord {
+        task: order.task.to_owned(),
+        target: target(),
+        commit,
+        parent: tip,
+        merged,
+        tree,
+        claim: warrant.commit().clone(),
+        origin: warrant.origin(),
+        checkout,
+        note_missing: None,
+    };
+    let text = note::statement(&record, warrant, order.case);
+    let written = RefName::new(NOTES)
+        .map_err(|name| format!("{name} is no reference"))
+        .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));
+    record.note_missing = written.err();
+    Ok(Some(record))
+}
+
+/// The merge of the claim into the target, if it is a tree that may land.
+fn merged(repo: &Repo, warrant: &Warrant, order: &Order<'_>, tip: &CommitId) -> Result<TreeId, Refusal> {
+    if tip == warrant.base() {
+        return Ok(warrant.tree().clone());
+    }
+    let (target, base) = (order.target.to_string(), warrant.base().clone());
+    if !repo.is_ancestor(&base, tip)? {
+        return Err(Refusal::Rewound { target, tip: tip.clone(), base });
+    }
+    let merged = match repo.merge(tip, warrant.commit())? {
+        Merged::Clean(tree) => tree,
+        Merged::Conflict(paths) => return Err(Refusal::Conflict { target, paths }),
+    };
+    let mut nearest = foreign_paths(repo, warrant.tree(), &merged)?;
+    for verified in order.verified {
+        if nearest.is_empty() {
+            break;
+        }
+        nearest = foreign_paths(repo, verified, &merged)?;
+    }
+    if nearest.is_empty() {
+        return Ok(merged);
+    }
+    Err(Refusal::Unverified { target, merged, paths: nearest.into_iter().collect() })
+}

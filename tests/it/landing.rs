@@ -1,0 +1,426 @@
+//! Landing: one commit on the target with exactly what was verified, or nothing moves at all.
+
+use crate::support::{Stage, TASK, TestRepo, write};
+use countersign::host::Host;
+use countersign::host::clock::Timestamp;
+use countersign::host::env::Env;
+use countersign::host::git::{BranchMove, Obstacle, RefName, Repo};
+use countersign::host::ids::{CommitId, TreeId};
+use countersign::integrate::{Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
+use countersign::pipeline::find_case;
+use countersign::verdict::{Decision, Warrant, WarrantOrigin, judge};
+use std::path::Path;
+
+const MESSAGE: &str = "feature(w): it is done [w-001]\n";
+
+/// A stage whose worker did the task honestly, judged.
+fn judged() -> Stage {
+    judged_on(TestRepo::new())
+}
+
+fn judged_on(repo: TestRepo) -> Stage {
+    let stage = Stage::asking_in(repo);
+    stage.write("done.txt", "done\n");
+    stage.report("done.txt");
+    stage.judge().is("land");
+    stage
+}
+
+fn open(host: &Host, top: &Path) -> Repo {
+    Repo::discover(host, top).unwrap()
+}
+
+/// The warrant of the sealed case, made by the one function that makes any.
+fn warrant(stage: &Stage) -> Warrant {
+    let host = stage.repo.host();
+    let sealed = find_case(&open(&host, &stage.repo.path()), TASK, None).unwrap();
+    match judge(&sealed.attempt.receipts) {
+        Decision::Land(warrant) => warrant,
+        other => panic!("no warrant: {other:?}"),
+    }
+}
+
+fn main_branch() -> RefName {
+    RefName::new("refs/heads/main").unwrap()
+}
+
+fn land_it(stage: &Stage, warrant: Warrant, verified: &[TreeId]) -> Result<Landed, Box<Unlanded>> {
+    land_with(&stage.repo.host(), stage, warrant, verified)
+}
+
+fn land_with(host: &Host, stage: &Stage, warrant: Warrant, verified: &[TreeId]) -> Result<Landed, Box<Unlanded>> {
+    let target = main_branch();
+    let at = Timestamp(1_700_000_900);
+    let order = Order { task: TASK, target: &target, message: MESSAGE, verified, case: None, at };
+    land(&open(host, &stage.repo.path()), warrant, &order)
+}
+
+/// Asserts that nothing at all is different after a refusal, and gives its words and the warrant back.
+fn refused(stage: &Stage, warrant: Warrant) -> (Refusal, Warrant) {
+    let before = stage.repo.fingerprint();
+    let unlanded = land_it(stage, warrant, &[]).unwrap_err();
+    before.assert_unchanged(&stage.repo.fingerprint());
+    (unlanded.why, unlanded.warrant)
+}
+
+#[test]
+fn a_warrant_becomes_one_commit_with_exactly_the_verified_tree_and_the_checkout_follows() {
+    let stage = judged();
+    let warrant = warrant(&stage);
+    let tree = warrant.tree().to_string();
+    let landed = land_it(&stage, warrant, &[]).unwrap();
+    let record = landed.record();
+    let repo = &stage.repo;
+    assert_eq!(
+        repo.git(&["log", "--format=%P|%T|%an|%s", "-1"]),
+        format!("{}|{tree}|T|{}", stage.base, MESSAGE.trim())
+    );
+    assert_eq!(repo.git(&["rev-parse", "refs/heads/main"]), record.commit.as_str());
+    assert_eq!((record.origin, record.tree.as_str()), (WarrantOrigin::Verified, tree.as_str()));
+    assert_eq!(std::fs::read_to_string(repo.path().join("done.txt")).unwrap(), "done\n");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    for log in ["HEAD", "main"] {
+        assert!(repo.git(&["reflog", "-1", log]).ends_with("countersign: land w-001"));
+    }
+    repo.no_lock_left();
+    let note: serde_json::Value =
+        serde_json::from_str(&repo.git(&["notes", "--ref=refs/notes/countersign", "show", "HEAD"])).unwrap();
+    assert_eq!(note["_type"], "https://in-toto.io/Statement/v1");
+    assert_eq!(note["subject"][0]["digest"]["gitCommit"], record.commit.as_str());
+    assert_eq!(note["subject"][1]["digest"]["gitTree"], tree.as_str());
+    assert_eq!(note["predicate"]["origin"], "verified");
+    let worktree = stage.worktree();
+    remove_worktree(&open(&repo.host(), &repo.path()), Settled::Landed { landed, worktree: worktree.clone() }).unwrap();
+    assert!(!worktree.exists());
+}
+
+#[test]
+fn staged_edited_and_untracked_files_of_the_user_stay_as_they_are() {
+    let repo = TestRepo::new();
+    repo.write("mine.txt", "0\n");
+    repo.write("staged.txt", "0\n");
+    repo.write("both.txt", "0\n");
+    let stage = judged_on(repo);
+    let repo = &stage.repo;
+    repo.write("mine.txt", "edited\n");
+    repo.write("staged.txt", "staged\n");
+    repo.write("both.txt", "staged\n");
+    repo.git(&["add", "staged.txt", "both.txt"]);
+    repo.write("both.txt", "staged, then edited\n");
+    repo.write("new.txt", "untracked\n");
+    let before = repo.git(&["status", "--porcelain"]);
+    let staged = repo.git(&["ls-files", "-s", "staged.txt", "both.txt", "mine.txt"]);
+    land_it(&stage, warrant(&stage), &[]).unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain"]), before);
+    assert_eq!(repo.git(&["ls-files", "-s", "staged.txt", "both.txt", "mine.txt"]), staged);
+    assert_eq!(std::fs::read_to_string(repo.path().join("both.txt")).unwrap(), "staged, then edited\n");
+    assert!(repo.path().join("done.txt").exists());
+}
+
+#[test]
+fn a_file_of_the_user_in_the_way_is_refused_before_anything_moves_and_the_warrant_is_still_good() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.write("done.txt", "the user's own\n");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(matches!(why, Refusal::Checkout(Obstacle::InTheWay { .. })), "{why}");
+    // A folder where the claim has a file, with something in it.
+    std::fs::remove_file(repo.path().join("done.txt")).unwrap();
+    repo.write("done.txt/notes", "the user's own\n");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Checkout(Obstacle::InTheWay { .. })), "{why}");
+    std::fs::remove_dir_all(repo.path().join("done.txt")).unwrap();
+    // Staged, not on disk.
+    repo.write("done.txt", "staged\n");
+    repo.git(&["add", "done.txt"]);
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Checkout(Obstacle::InTheWay { .. })), "{why}");
+    repo.git(&["rm", "-q", "-f", "done.txt"]);
+    land_it(&stage, warrant, &[]).unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_checkout_that_is_busy_or_locked_is_left_alone() {
+    let stage = judged();
+    let repo = &stage.repo;
+    let lock = repo.common_dir().join("index.lock");
+    std::fs::write(&lock, "another git's").unwrap();
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(matches!(why, Refusal::Checkout(Obstacle::Locked { .. })), "{why}");
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), "another git's");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::write(repo.common_dir().join("MERGE_HEAD"), format!("{}\n", stage.base)).unwrap();
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(why.to_string().contains("in the middle of something (a merge)"), "{why}");
+    std::fs::remove_file(repo.common_dir().join("MERGE_HEAD")).unwrap();
+    land_it(&stage, warrant, &[]).unwrap();
+}
+
+#[test]
+fn a_target_that_moved_is_verified_again_and_lands_with_both_changes() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.write("human.txt", "meanwhile\n");
+    let human = repo.commit("a person commits");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    let Refusal::Unverified { merged, paths, .. } = why else { panic!("{why}") };
+    assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), ["human.txt"]);
+    let landed = land_it(&stage, warrant, std::slice::from_ref(&merged)).unwrap();
+    assert_eq!((landed.record().parent.as_str(), &landed.record().tree), (human.as_str(), &merged));
+    assert!(repo.path().join("human.txt").exists() && repo.path().join("done.txt").exists());
+    assert_eq!(repo.git(&["rev-list", "--count", &format!("{human}..main")]), "1");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_target_that_moved_in_bookkeeping_alone_voids_nothing_unless_it_says_how_to_judge() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.write(".agentheim/board/protocol.md", "# Protocol\n\nx\n\n---\n\n");
+    repo.write(".agentheim/board/w/INDEX.md", "# w\n");
+    repo.commit("bookkeeping of a sibling");
+    land_it(&stage, warrant(&stage), &[]).unwrap();
+    let stage = judged();
+    let readme = ".agentheim/knowledge/contexts/w/README.md";
+    stage.repo.write(readme, "# w\n\n## Test command\n\n`true`\n");
+    stage.repo.commit("another test command");
+    let (why, _) = refused(&stage, warrant(&stage));
+    assert!(matches!(&why, Refusal::Unverified { paths, .. } if paths[0].to_string() == readme), "{why}");
+}
+
+#[test]
+fn a_conflict_names_its_paths_and_moves_nothing() {
+    let stage = judged();
+    stage.repo.write("done.txt", "a person was faster\n");
+    stage.repo.commit("the same file");
+    let (why, _) = refused(&stage, warrant(&stage));
+    assert!(matches!(&why, Refusal::Conflict { paths, .. } if paths[0].to_string() == "done.txt"), "{why}");
+}
+
+#[test]
+fn a_target_that_was_rewritten_or_deleted_takes_nothing() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.git(&["checkout", "-q", "--orphan", "fresh"]);
+    repo.commit("another history");
+    repo.git(&["branch", "-f", "main", "fresh"]);
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(matches!(why, Refusal::Rewound { .. }), "{why}");
+    repo.git(&["branch", "-D", "main"]);
+    let (why, _) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::NoTarget { .. }), "{why}");
+}
+
+#[test]
+fn what_the_target_has_already_is_not_landed_twice() {
+    let stage = judged();
+    let (first, second) = (warrant(&stage), warrant(&stage));
+    land_it(&stage, first, &[]).unwrap();
+    let (why, _) = refused(&stage, second);
+    assert!(matches!(why, Refusal::Nothing { .. }), "{why}");
+}
+
+#[test]
+fn a_target_that_is_not_checked_out_moves_alone() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.branch("elsewhere");
+    repo.write("a.txt", "edited\n");
+    let before = repo.fingerprint();
+    let landed = land_it(&stage, warrant(&stage), &[]).unwrap();
+    assert_eq!(landed.record().checkout, None);
+    let different = before.differences(&repo.fingerprint());
+    assert!(different.len() == 1 && different[0].contains("refs/heads/main"), "{different:?}");
+}
+
+#[test]
+fn the_worktree_that_has_the_target_follows_and_two_of_them_are_refused() {
+    let stage = judged();
+    let repo = &stage.repo;
+    repo.branch("elsewhere");
+    let linked = repo.root().join("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    let landed = land_it(&stage, warrant(&stage), &[]).unwrap();
+    assert_eq!(landed.record().checkout.as_deref().map(|p| p.canonicalize().unwrap()), linked.canonicalize().ok());
+    assert!(linked.join("done.txt").exists() && !repo.path().join("done.txt").exists());
+    assert_eq!(repo.git_in(&linked, &["status", "--porcelain"]), "");
+    let twice = judged();
+    let second = twice.repo.root().join("second");
+    twice.repo.git(&["worktree", "add", "-q", "--force", second.to_str().unwrap(), "main"]);
+    let (why, _) = refused(&twice, warrant(&twice));
+    assert!(matches!(why, Refusal::Checkout(Obstacle::Several { .. })), "{why}");
+}
+
+#[test]
+fn without_an_identity_or_a_signature_nothing_lands() {
+    let stage = judged();
+    let repo = &stage.repo;
+    let before = repo.fingerprint();
+    let mut host = repo.host();
+    let empty = repo.root().join("empty-home");
+    std::fs::create_dir(&empty).unwrap();
+    host.env = Env::of([("HOME", empty.as_os_str()), ("PATH", host.env.get("PATH").unwrap())]);
+    let unlanded = land_with(&host, &stage, warrant(&stage), &[]).unwrap_err();
+    assert!(unlanded.why.to_string().contains("git commit-tree"), "{}", unlanded.why);
+    before.assert_unchanged(&repo.fingerprint());
+    repo.git(&["config", "commit.gpgSign", "true"]);
+    repo.git(&["config", "gpg.program", "false"]);
+    let (why, warrant) = refused(&stage, unlanded.warrant);
+    assert!(why.to_string().contains("git commit-tree -S"), "{why}");
+    // A program that signs.
+    let signer = repo.root().join("signer");
+    write(repo.root(), "signer", "#!/bin/sh\ncat >/dev/null\nprintf '[GNUPG:] SIG_CREATED \\n' >&2\necho signature\n");
+    std::fs::set_permissions(&signer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    repo.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    land_it(&stage, warrant, &[]).unwrap();
+    assert!(repo.git(&["cat-file", "commit", "main"]).contains("gpgsig signature"));
+}
+
+#[test]
+fn a_repository_that_libgit2_cannot_open_lands_all_the_same() {
+    let repo = TestRepo::init(&["--object-format=sha256", "--ref-format=reftable"]);
+    repo.write("a.txt", "0\n");
+    repo.commit("base");
+    let stage = judged_on(repo);
+    stage.repo.write("human.txt", "meanwhile\n");
+    stage.repo.commit("a person commits");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    let Refusal::Unverified { merged, .. } = why else { panic!("{why}") };
+    land_it(&stage, warrant, &[merged]).unwrap();
+    assert_eq!(stage.repo.git(&["status", "--porcelain"]), "");
+    assert!(stage.repo.path().join("done.txt").exists());
+}
+
+mod moving {
+    //! Moving a checked-out branch, whatever state the user's files are in.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    const NAMES: [&str; 5] = ["a", "b", "d/x", "d", "e"];
+
+    #[derive(Debug, Clone)]
+    enum Edit {
+        Write(usize, u8),
+        Remove(usize),
+    }
+
+    fn edits(most: usize) -> impl Strategy<Value = Vec<Edit>> {
+        let one = prop_oneof![
+            3 => (0..NAMES.len(), 0_u8..3).prop_map(|(at, n)| Edit::Write(at, n)),
+            1 => (0..NAMES.len()).prop_map(Edit::Remove),
+        ];
+        prop::collection::vec(one, 0..most)
+    }
+
+    fn perform(top: &Path, edit: &Edit) {
+        let clear = |at: usize| {
+            let path = top.join(NAMES[at]);
+            drop(std::fs::remove_file(&path));
+            drop(std::fs::remove_dir_all(&path));
+            path
+        };
+        match edit {
+            Edit::Remove(at) => drop(clear(*at)),
+            Edit::Write(at, number) => {
+                if NAMES[*at].contains('/') && top.join("d").is_file() {
+                    std::fs::remove_file(top.join("d")).unwrap();
+                }
+                let path = clear(*at);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, [b'0' + number, b'\n']).unwrap();
+            }
+        }
+    }
+
+    /// Every file of the worktree with its bytes.
+    fn disk(top: &Path) -> Vec<(String, Vec<u8>)> {
+        let entries = walkdir::WalkDir::new(top).sort_by_file_name().into_iter();
+        entries
+            .filter_entry(|entry| entry.file_name() != ".git")
+            .map(Result::unwrap)
+            .filter(|entry| entry.file_type().is_file())
+            .map(|entry| {
+                let name = entry.path().strip_prefix(top).unwrap().display().to_string();
+                (name, std::fs::read(entry.path()).unwrap())
+            })
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_branch_moves_with_every_edit_of_the_user_intact_or_not_at_all(
+            landing in edits(4), unstaged in edits(3), staged in edits(3)
+        ) {
+            let repo = TestRepo::unborn();
+            for at in [0, 1, 2] {
+                perform(&repo.path(), &Edit::Write(at, 0));
+            }
+            let old = repo.commit("old");
+            for edit in &landing {
+                perform(&repo.path(), edit);
+            }
+            let new = repo.commit("new");
+            let changed: Vec<String> =
+                repo.git(&["diff-tree", "-r", "--name-only", &old, &new]).lines().map(str::to_owned).collect();
+            repo.git(&["reset", "-q", "--hard", &old]);
+            repo.git(&["clean", "-ffdxq"]);
+            for edit in &staged {
+                perform(&repo.path(), edit);
+            }
+            repo.git(&["add", "-A"]);
+            for edit in &unstaged {
+                perform(&repo.path(), edit);
+            }
+            let (before, index, files) = (repo.fingerprint(), repo.git(&["ls-files", "-s"]), disk(&repo.path()));
+            let ids = [&old, &new].map(|id| CommitId::new(id).unwrap());
+            let host = repo.host();
+            let moved = open(&host, &repo.path()).move_branch(&main_branch(), &ids[0], &ids[1], "test").unwrap();
+            repo.no_lock_left();
+            if !matches!(moved, BranchMove::Moved(_)) {
+                before.assert_unchanged(&repo.fingerprint());
+                return Ok(());
+            }
+            prop_assert_eq!(repo.git(&["rev-parse", "main"]), new.clone());
+            // What the landing does not touch is exactly as it was, in the index and on disk.
+            let untouched = |name: &str| !changed.iter().any(|path| path == name);
+            let of_index = |text: &str| -> Vec<String> {
+                text.lines().filter(|line| untouched(line.split('\t').nth(1).unwrap())).map(str::to_owned).collect()
+            };
+            prop_assert_eq!(of_index(&repo.git(&["ls-files", "-s"])), of_index(&index));
+            let of_disk = |files: Vec<(String, Vec<u8>)>| -> Vec<_> {
+                files.into_iter().filter(|(name, _)| untouched(name)).collect()
+            };
+            prop_assert_eq!(of_disk(disk(&repo.path())), of_disk(files));
+            // What it touches is the new commit's, in the index; on disk too, unless the user had the very same staged and
+            // went on from there.
+            let staged_now = |name: &str| index.lines().any(|line| line.ends_with(&format!("\t{name}")));
+            for path in &changed {
+                prop_assert_eq!(repo.git(&["diff", "--cached", "--name-only", "HEAD", "--", path]), "");
+                let differs = repo.git(&["diff", "--name-only", "--", path]);
+                prop_assert!(differs.is_empty() || staged_now(path), "{}", differs);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_old_value_moves_nothing_and_leaves_no_lock() {
+        let repo = TestRepo::new();
+        let old = repo.git(&["rev-parse", "HEAD"]);
+        repo.write("b.txt", "b\n");
+        let new = repo.commit("landing");
+        repo.git(&["reset", "-q", "--hard", &old]);
+        repo.write("c.txt", "c\n");
+        repo.commit("a person was faster");
+        let before = repo.fingerprint();
+        let ids = [&old, &new].map(|id| CommitId::new(id).unwrap());
+        let host = repo.host();
+        let moved = open(&host, &repo.path()).move_branch(&main_branch(), &ids[0], &ids[1], "test").unwrap();
+        assert_eq!(moved, BranchMove::Raced);
+        before.assert_unchanged(&repo.fingerprint());
+        repo.no_lock_left();
+    }
+}
