@@ -1,11 +1,13 @@
 //! Land a warrant, save what does not land, and take a worktree away only with a proof of either.
 
+pub mod books;
 pub mod land;
 pub mod likeness;
 pub mod note;
 pub mod salvage;
 pub mod teardown;
 
+pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use land::{Landed, LandingRecord, Order, Refusal, Unlanded, land};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree};

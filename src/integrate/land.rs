@@ -3,6 +3,7 @@
 //! The merge is made of trees alone. If the target moved since the claim was measured, what would land is another tree
 //! than the verified one: it lands only where it differs in nothing but bookkeeping, or where that tree was verified, too.
 
+use super::books::{BooksError, Completion, Pages, keep_books};
 use super::likeness::foreign_paths;
 use super::note::{self, NOTES};
 use crate::host::clock::Timestamp;
@@ -12,6 +13,7 @@ use crate::host::path::RepoPath;
 use crate::verdict::{Warrant, WarrantOrigin};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// How often a landing is worked out anew because the target moved meanwhile.
@@ -26,6 +28,8 @@ pub struct Order<'a> {
     pub target: &'a RefName,
     /// The commit's message.
     pub message: &'a str,
+    /// What is written on the board; none where there is no board.
+    pub books: Option<&'a Completion<'a>>,
     /// Merged trees that were verified since the warrant was made.
     pub verified: &'a [TreeId],
     /// The sealed case that the warrant rests on.
@@ -85,6 +89,19 @@ pub enum Refusal {
         /// Where it points.
         tip: CommitId,
     },
+    /// The task is no longer the one that was judged.
+    #[error(
+        "{path} on {target} asks for something else than what was judged: judge the claim against the task as it is now"
+    )]
+    TaskChanged {
+        /// The branch.
+        target: String,
+        /// The task's page there.
+        path: RepoPath,
+    },
+    /// The board cannot be written.
+    #[error(transparent)]
+    Books(#[from] BooksError),
     /// The checkout of the target cannot follow.
     #[error(transparent)]
     Checkout(Obstacle),
@@ -145,6 +162,9 @@ pub struct LandingRecord {
     /// The checkout that followed the branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkout: Option<PathBuf>,
+    /// What the bookkeeping met: a page that is missing, a README change that met another one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// Why the commit has no note yet, if so: it is to be made again, the landing holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note_missing: Option<String>,
@@ -196,7 +216,10 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
     if merged == parent_tree {
         return Err(Refusal::Nothing { target: target(), tip });
     }
-    let tree = merged.clone();
+    let (tree, remarks) = match order.books {
+        Some(done) => with_books(repo, order, done, &tip, &merged)?,
+        None => (merged.clone(), Vec::new()),
+    };
     let commit = repo.commit_as_user(&tree, &tip, order.at, order.message)?;
     let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
         BranchMove::Moved(checkout) => checkout,
@@ -213,6 +236,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         claim: warrant.commit().clone(),
         origin: warrant.origin(),
         checkout,
+        remarks,
         note_missing: None,
     };
     let text = note::statement(&record, warrant, order.case);
@@ -221,6 +245,30 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));
     record.note_missing = written.err();
     Ok(Some(record))
+}
+
+/// The merged tree with the books written, and what they met.
+fn with_books(
+    repo: &Repo,
+    order: &Order<'_>,
+    done: &Completion<'_>,
+    tip: &CommitId,
+    merged: &TreeId,
+) -> Result<(TreeId, Vec<String>), Refusal> {
+    let id = done.task.id.as_ref().map_or("", |id| id.as_str());
+    let before = Pages::load(repo, &repo.tree_of(tip)?, done.layout, id)?;
+    if let Some(path) = before.other_wording(done) {
+        return Err(Refusal::TaskChanged { target: order.target.to_string(), path });
+    }
+    let pages = Pages::load(repo, merged, done.layout, id)?;
+    let books = keep_books(&pages, done)?;
+    let mut edits = BTreeMap::new();
+    for (path, text) in books.edits {
+        let blob = text.map(|text| repo.write_blob(&text)).transpose()?;
+        let entry = blob.map(|blob| (pages.mode(&path), blob.as_str().to_owned()));
+        edits.insert(path, entry);
+    }
+    Ok((repo.edit_tree(merged, &edits)?, books.remarks))
 }
 
 /// The merge of the claim into the target, if it is a tree that may land.

@@ -51,7 +51,7 @@ fn land_it(stage: &Stage, warrant: Warrant, verified: &[TreeId]) -> Result<Lande
 fn land_with(host: &Host, stage: &Stage, warrant: Warrant, verified: &[TreeId]) -> Result<Landed, Box<Unlanded>> {
     let target = main_branch();
     let at = Timestamp(1_700_000_900);
-    let order = Order { task: TASK, target: &target, message: MESSAGE, verified, case: None, at };
+    let order = Order { task: TASK, target: &target, message: MESSAGE, books: None, verified, case: None, at };
     land(&open(host, &stage.repo.path()), warrant, &order)
 }
 
