@@ -198,6 +198,10 @@ pub struct LimitSettings {
     pub tests_idle_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
+    /// Wall-clock seconds of one worker's turn.
+    pub worker_seconds: u64,
+    /// Seconds that a worker may print nothing at all; 0 sets no such limit.
+    pub worker_idle_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
     pub boot_seconds: u64,
     /// Wall-clock seconds of one verifier run.
@@ -214,6 +218,8 @@ impl Default for LimitSettings {
             tests_seconds: 1_800,
             tests_idle_seconds: 900,
             setup_seconds: 900,
+            worker_seconds: 7_200,
+            worker_idle_seconds: 0,
             boot_seconds: 60,
             verifier_seconds: 1_800,
             brief_bytes: 400_000,

@@ -118,6 +118,7 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
         require_task: false,
         fresh: false,
         seal_floor: false,
+        origin: crate::receipts::Origin::Hand,
     };
     let tree = match repo.resolve("HEAD") {
         Ok(Some(commit)) => repo.tree_of(&commit),

@@ -2,6 +2,7 @@
 //! scripted verifiers, and the invariants that hold after every case.
 
 mod board;
+mod crew;
 mod fake;
 mod fingerprint;
 mod invariants;
@@ -12,6 +13,7 @@ pub(crate) mod trial;
 
 pub(crate) use {
     board::Board,
+    crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
     invariants::{assert_again_changes_nothing, assert_invariants},

@@ -14,7 +14,8 @@ fn ready(plan: &Plan) -> Vec<&str> {
 }
 
 fn reasons(plan: &Plan, task: &str) -> String {
-    let held = plan.held_back.iter().find(|held| held.task == task).unwrap_or_else(|| panic!("{task} is not held back"));
+    let held =
+        plan.held_back.iter().find(|held| held.task == task).unwrap_or_else(|| panic!("{task} is not held back"));
     held.why.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
