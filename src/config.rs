@@ -8,6 +8,7 @@ mod parse;
 
 pub use parse::{Layer, SettingsError, read_yaml, settle};
 
+use crate::host::sandbox::Endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,12 +20,14 @@ pub const PROJECT_FILE: &str = ".agentheim/countersign.yaml";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// The verifier: `mechanical`, or a name under `verifiers`.
+    /// The verifier: `mechanical`, an agent program (`claude`, `codex`, …), or a name under `verifiers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verifier: Option<String>,
     /// Programs that answer a brief.
     #[serde(deserialize_with = "parse::unique_map")]
     pub verifiers: BTreeMap<String, VerifierProgram>,
+    /// Who works and who judges.
+    pub agents: AgentSettings,
     /// How to run the tests.
     pub tests: TestSettings,
     /// What a claim may touch.
@@ -43,21 +46,45 @@ pub struct Settings {
     pub limits: LimitSettings,
 }
 
-/// A program that reads a brief on standard input and answers on standard output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// An agent: a program that reads a brief and answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct VerifierProgram {
-    /// Program and arguments; no shell.
+    /// `claude`, `codex`, `gemini`, `pi`, `copilot`, `opencode`, `qwen` or `command`. Absent: `command` where a
+    /// command is given, else the entry's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Program and arguments; no shell. Of a known program: its path, if the one on the `PATH` is not meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// A model name, recorded in the receipt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The model to ask for; of a plain command, the one to name in the receipt.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Further arguments for a known program. Only those that are known to leave its confinement as it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
     /// Variables it may see beside the allow-list (its own key, for instance).
-    #[serde(default)]
     pub env: Vec<String>,
-    /// True if it needs the network.
-    #[serde(default)]
+    /// True if it needs the whole network.
     pub network: bool,
+    /// The places it needs, its model's for instance; others are refused and named in the receipt. As
+    /// `sandbox.allow-hosts`. A known program's model is listed already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
+}
+
+/// Who works and who judges.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AgentSettings {
+    /// The worker: a built-in name, or a name under `verifiers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// The verifier, where `verifier` names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verifier: Option<String>,
+    /// Who is asked, in order, when the verifier could not answer at all. An answer is never asked for again elsewhere.
+    pub fallback: Vec<String>,
 }
 
 /// How to run the tests.
@@ -164,6 +191,10 @@ pub struct SandboxSettings {
     /// The network of test runs: `loopback` (default), `off` or `open`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests_network: Option<NetworkSetting>,
+    /// Places that every agent may reach beside its model: `api.example.com`, `registry.example.com:8443`,
+    /// `127.0.0.1:8080`. Port 443 unless said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<Endpoint>,
 }
 
 /// See [`SandboxSettings::require`].
@@ -200,12 +231,14 @@ pub struct LimitSettings {
     pub setup_seconds: u64,
     /// Wall-clock seconds of one worker's turn.
     pub worker_seconds: u64,
-    /// Seconds that a worker may print nothing at all; 0 sets no such limit.
-    pub worker_idle_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
     pub boot_seconds: u64,
     /// Wall-clock seconds of one verifier run.
     pub verifier_seconds: u64,
+    /// How often an agent is tried again after a failure that it types as transient.
+    pub agent_retries: u32,
+    /// Seconds before the first of these; twice as long before each further one.
+    pub agent_pause_seconds: u64,
     /// Bytes of patch text a brief carries; what exceeds it is listed and offered as files.
     pub brief_bytes: u64,
     /// Bytes of one log that are kept (half its head, half its tail).
@@ -219,9 +252,10 @@ impl Default for LimitSettings {
             tests_idle_seconds: 900,
             setup_seconds: 900,
             worker_seconds: 7_200,
-            worker_idle_seconds: 0,
             boot_seconds: 60,
             verifier_seconds: 1_800,
+            agent_retries: 2,
+            agent_pause_seconds: 5,
             brief_bytes: 400_000,
             log_bytes: 4 << 20,
         }

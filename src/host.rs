@@ -1,4 +1,5 @@
-//! The only code that touches the machine: git, processes, the sandbox, rooms, the clock and the environment.
+//! The only code that touches the machine: git, processes, the sandbox, rooms, the clock and the environment; with it
+//! what is done to everything that comes from there before it is kept or shown.
 
 pub mod cancel;
 pub mod clock;
@@ -11,6 +12,7 @@ pub mod path;
 pub mod process;
 pub mod random;
 pub mod reach;
+pub mod redact;
 pub mod room;
 pub mod sandbox;
 

@@ -2,6 +2,7 @@
 
 pub mod board;
 pub mod books;
+pub mod hooks;
 pub mod land;
 pub mod likeness;
 pub mod note;
@@ -10,6 +11,7 @@ pub mod teardown;
 
 pub use board::{BoardWriteError, with_books, write_board};
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
+pub use hooks::HookError;
 pub use land::{Landed, LandingRecord, Order, Refusal, Unlanded, land, recognise};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree};

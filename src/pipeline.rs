@@ -21,6 +21,7 @@ pub use judge::verify;
 pub use outcome::{FloorSummary, Outcome};
 pub use replay::{Replayed, find_case, replay};
 
+use crate::agent::AgentError;
 use crate::claim::{BaseError, FreezeError};
 use crate::config::SettingsError;
 use crate::host::git::GitError;
@@ -165,16 +166,9 @@ pub enum VerifyError {
         /// The rule that chose it.
         rule: String,
     },
-    /// A verifier that the settings do not have.
-    #[error(
-        "there is no verifier named {name}; use `mechanical`, or describe it under `verifiers:` in the settings ({known})"
-    )]
-    NoSuchVerifier {
-        /// The name.
-        name: String,
-        /// Those that exist.
-        known: String,
-    },
+    /// The verifier that was named cannot be used.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// A verifier program under the embedded one's name.
     #[error(
         "`verifiers:` may not describe one named `mechanical`: that is the embedded verifier; give yours another name"
@@ -283,17 +277,18 @@ impl VerifyError {
     /// Whose fault it is: one exhaustive match, so that a new error will not compile without an answer.
     pub fn fault(&self) -> Fault {
         match self {
+            Self::Agent(why) if why.is_of_the_machine() => Fault::Environment,
             Self::NoSuchTask { .. }
             | Self::NotAtBase { .. }
             | Self::NoCriteria { .. }
             | Self::NoSuchClaim { .. }
             | Self::NothingToJudge { .. }
-            | Self::NoSuchVerifier { .. }
             | Self::ReservedVerifier
             | Self::TestPlan(_)
             | Self::NoSuchCase { .. }
             | Self::Case(CaseError::BadKey { .. })
             | Self::Report { .. }
+            | Self::Agent(_)
             | Self::Task(_)
             | Self::Board(_)
             | Self::Settings(_) => Fault::Usage,

@@ -3,6 +3,8 @@
 use super::args::CaseArgs;
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
+use super::verify::count;
+use crate::agent::AgentRecord;
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::pipeline::{VerifyError, find_case, replay as replay_case};
@@ -100,7 +102,10 @@ fn line(fact: &Fact) -> String {
             p.observed
         ),
         Fact::Token { .. } => "token     drawn".to_owned(),
-        Fact::Consulted(c) => format!("consulted {}{}", c.verifier, if c.resend { " (resend)" } else { "" }),
+        Fact::Consulted(c) => {
+            let agent = c.agent.as_deref().map(told).unwrap_or_default();
+            format!("consulted {}{}{agent}", c.verifier, if c.resend { " (resend)" } else { "" })
+        }
         Fact::Heard(h) => format!("heard     {}", serde_json::to_string(h).unwrap_or_default()),
         Fact::Decided(d) => format!(
             "decided   {}: {}",
@@ -108,6 +113,20 @@ fn line(fact: &Fact) -> String {
             d.reasons.iter().map(|r| r.code.as_str()).collect::<Vec<_>>().join(", ")
         ),
     }
+}
+
+/// A program's run in a few words; what it did not say is left out.
+fn told(agent: &AgentRecord) -> String {
+    let version = agent.version.as_ref().map(|version| format!("{} {version}", agent.agent));
+    let model = agent.model.as_ref().map(|model| format!("model {model}"));
+    let usage = &agent.usage;
+    let tokens = usage.input_tokens.zip(usage.output_tokens);
+    let tokens = tokens.map(|(read, written)| format!("{read} tokens read, {written} written"));
+    let cost = usage.cost_usd.as_ref().map(|dollars| format!("{dollars} USD"));
+    let tools =
+        (agent.tools_total > 0).then(|| count(usize::try_from(agent.tools_total).unwrap_or(usize::MAX), "tool call"));
+    let parts: Vec<String> = [version, model, tokens, cost, tools].into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) }
 }
 
 fn yes(answer: Option<bool>) -> &'static str {

@@ -4,7 +4,7 @@ use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::agent::transcript::{Actor, Damage, Dialect, ToolEvent, Transcript, files_of_session, read_transcript};
 use crate::host::clock::Timestamp;
-use crate::receipts::redact::redact_text;
+use crate::host::redact::redact_text;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

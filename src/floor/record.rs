@@ -1,6 +1,7 @@
 //! A decision record's file: its name, its number, its shape (agentheim.md §2.6).
 
 use crate::host::path::RepoPath;
+use crate::host::redact::redact_and_cut;
 use crate::receipts::State;
 use crate::task::frontmatter::{Frontmatter, FrontmatterError};
 use crate::task::layout::DECISIONS;
@@ -121,7 +122,7 @@ fn fields(number: Option<u32>, front: &Frontmatter, faults: &mut Vec<Fault>) {
                 continue;
             }
         };
-        let shown = crate::host::path::escape(value.chars().take(80).collect::<String>().as_bytes());
+        let shown = crate::host::path::escape(redact_and_cut(&value, 80).0.as_bytes());
         match key {
             "id" if number.is_some() && number_of(&value) != number => {
                 let expected = format!("the file's number, ADR-{:04}", number.unwrap_or_default());

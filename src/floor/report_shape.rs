@@ -4,6 +4,7 @@ use super::finding::{ask, deny, info};
 use super::{Inspection, ReportState};
 use crate::config::Bookkeeper;
 use crate::host::path::escape;
+use crate::host::redact::redact_and_cut;
 use crate::receipts::{CheckReport, Finding, State};
 use crate::worker::{Generation, Outcome, ProblemCode, Report, ReportProblem};
 
@@ -34,7 +35,7 @@ pub fn inspect(on: &Inspection<'_>) -> CheckReport {
 }
 
 fn explanation(report: &Report) -> String {
-    let said: String = report.explanation().unwrap_or_default().chars().take(200).collect();
+    let (said, _) = redact_and_cut(&report.explanation().unwrap_or_default(), 200);
     escape(said.replace('\n', " ").as_bytes())
 }
 

@@ -4,7 +4,7 @@ use super::{Inspection, LARGEST_READ};
 use crate::config::glob::{Glob, GlobError};
 use crate::host::git::{Change, ChangeKind, GitError};
 use crate::host::path::{RepoPath, escape};
-use crate::receipts::redact::{find_secrets_in, is_env_shaped, redact_text};
+use crate::host::redact::{find_secrets_in, is_env_shaped, redact_text};
 use crate::receipts::{CheckReport, Finding, Remedy, State};
 use std::collections::BTreeSet;
 

@@ -6,8 +6,12 @@
 
 pub mod drive;
 mod helper;
+mod last_words;
+mod lines;
 mod log;
 mod run;
+
+pub use lines::{LONGEST_LINE, Line};
 
 use super::{Host, sandbox};
 use schemars::JsonSchema;
@@ -74,6 +78,9 @@ pub enum Ending {
         last_output_ago_ms: Option<u64>,
         /// Lines on both outputs until then.
         lines: u64,
+        /// The last line of its standard error, without secrets, escaped and short.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_error: Option<String>,
     },
     /// Stopped by us: it was silent for too long.
     Idle {
@@ -83,6 +90,9 @@ pub enum Ending {
         last_output_ago_ms: Option<u64>,
         /// Lines on both outputs until then.
         lines: u64,
+        /// The last line of its standard error, without secrets, escaped and short.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_error: Option<String>,
     },
     /// Stopped by us: it wrote too much.
     Flooded {
@@ -133,6 +143,8 @@ pub struct Ended {
     pub strays: u32,
     /// The box it ran in.
     pub level: sandbox::Level,
+    /// With a listed network: what it asked for there, refused places first.
+    pub contacts: Vec<sandbox::Contact>,
 }
 
 /// A child's output on disk: both streams as they arrived.
@@ -183,15 +195,21 @@ impl Ending {
                 Some(name) => format!("ended by {name} (signal {signal})"),
                 None => format!("ended by signal {signal}"),
             },
-            Self::TimedOut { ran_for_ms, last_output_ago_ms, lines } => {
+            Self::TimedOut { ran_for_ms, last_output_ago_ms, lines, last_error } => {
+                let output = output(*last_output_ago_ms, *lines);
                 format!(
-                    "stopped, still running after {}: {}",
+                    "stopped, still running after {}: {output}{}",
                     seconds(*ran_for_ms),
-                    output(*last_output_ago_ms, *lines)
+                    own_words(last_error.as_ref())
                 )
             }
-            Self::Idle { ran_for_ms, last_output_ago_ms, lines } => {
-                format!("stopped for silence after {}: {}", seconds(*ran_for_ms), output(*last_output_ago_ms, *lines))
+            Self::Idle { ran_for_ms, last_output_ago_ms, lines, last_error } => {
+                let output = output(*last_output_ago_ms, *lines);
+                format!(
+                    "stopped for silence after {}: {output}{}",
+                    seconds(*ran_for_ms),
+                    own_words(last_error.as_ref())
+                )
             }
             Self::Flooded { bytes } => format!("stopped after writing {bytes} bytes"),
             Self::NotStarted { why } => format!("not started: {why}"),
@@ -203,6 +221,10 @@ impl Ending {
 
 fn seconds(ms: u64) -> String {
     format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
+fn own_words(last_error: Option<&String>) -> String {
+    last_error.map_or_else(String::new, |said| format!("; its last words on standard error: {said}"))
 }
 
 fn output(last_ago_ms: Option<u64>, lines: u64) -> String {
@@ -256,6 +278,15 @@ pub fn run_in_turn(host: &Host, launch: &Launch, next: &[Vec<OsString>]) -> Ende
     run::run(host, launch, next, &mut |_, _| {})
 }
 
+/// As [`run_to_end`], showing each line of output to `seen` once it is complete, while the program still runs. An
+/// unfinished last line is shown after its end.
+pub fn run_lines(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, Line<'_>)) -> Ended {
+    let mut lines = lines::Splitter::default();
+    let ended = run::run(host, launch, &[], &mut |stream, bytes| lines.take(stream, bytes, seen));
+    lines.finish(seen);
+    ended
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,11 +297,16 @@ mod tests {
             (Ending::Exited { code: 3 }, "exited with code 3"),
             (Ending::Signalled { signal: 11 }, "ended by SIGSEGV (signal 11)"),
             (
-                Ending::TimedOut { ran_for_ms: 50_123, last_output_ago_ms: Some(41_070), lines: 212 },
-                "stopped, still running after 50.1 s: last output 41.0 s ago, 212 lines",
+                Ending::TimedOut {
+                    ran_for_ms: 50_123,
+                    last_output_ago_ms: Some(41_070),
+                    lines: 212,
+                    last_error: Some("connect: refused".into()),
+                },
+                "stopped, still running after 50.1 s: last output 41.0 s ago, 212 lines; its last words on standard error: connect: refused",
             ),
             (
-                Ending::Idle { ran_for_ms: 900, last_output_ago_ms: None, lines: 0 },
+                Ending::Idle { ran_for_ms: 900, last_output_ago_ms: None, lines: 0, last_error: None },
                 "stopped for silence after 0.9 s: no output",
             ),
             (Ending::NotStarted { why: "no such program".into() }, "not started: no such program"),
@@ -282,8 +318,8 @@ mod tests {
             assert!(json.contains(&format!(r#""kind":"{}""#, ending.code())), "{json}");
         }
         assert!(Ending::Exited { code: 0 }.is_success());
-        let json =
-            serde_json::to_value(Ending::TimedOut { ran_for_ms: 1, last_output_ago_ms: None, lines: 2 }).unwrap();
+        let stopped = Ending::TimedOut { ran_for_ms: 1, last_output_ago_ms: None, lines: 2, last_error: None };
+        let json = serde_json::to_value(stopped).unwrap();
         assert_eq!(json["kind"], "timed-out");
         assert_eq!(json["ran-for-ms"], 1);
     }

@@ -219,7 +219,7 @@ impl Room {
             log: self.slot.log(),
             capture: LARGEST_ANSWER,
             limits: Limits::within(GIT_LIMIT),
-            profile: Profile { network: Network::Off, ..Profile::checks(write) },
+            profile: Profile { network: Network::Off, unix_sockets: false, ..Profile::checks(write) },
         };
         let ended = run_in_turn(host, &launch, &lines.collect::<Vec<_>>());
         if !ended.ending.is_success() || ended.turn + 1 < gits.len() {

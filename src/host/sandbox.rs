@@ -6,36 +6,54 @@
 //! closed is never passed over in silence.
 
 #[cfg(target_os = "linux")]
+mod cover;
+mod endpoint;
+pub(in crate::host) mod gateway;
+pub(in crate::host) mod hidden;
+#[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod privileges;
 #[cfg(target_os = "linux")]
 mod seccomp;
 mod supervisor;
 pub(in crate::host) mod tree;
 pub(in crate::host) mod wire;
 
+pub use endpoint::{Endpoint, NoEndpoint};
+pub use gateway::Contact;
+use hidden::Hidden;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The first argument that turns our binary into the box helper.
 pub const BOX_ARGUMENT: &str = "__box";
 
-/// What a child may do. Reading and executing is allowed everywhere; everything else is listed here.
+/// What a child may do. Reading and executing is allowed everywhere but where the user's keys and log-ins lie;
+/// everything else is listed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one question about a child, answered apart from the others")]
 pub struct Profile {
     /// Folders (with all they contain) and files the child may write. Each must exist and must not be a symbolic link.
     pub write: Vec<PathBuf>,
     /// What the child may reach.
     pub network: Network,
+    /// With [`Network::Listed`]: the places it may reach.
+    pub hosts: Vec<Endpoint>,
     /// Whom the box is for.
     pub role: Role,
     /// False: run without a box. The level says so.
     pub confined: bool,
-    /// Refuse changes of mode, owner, times and extended attributes everywhere, because Landlock does not cover them.
+    /// Refuse changes of mode, owner and extended attributes everywhere, because Landlock does not cover them. Changes of
+    /// times are not made either, but a verifier is not told.
     pub read_only_metadata: bool,
+    /// False: it may make no unix sockets, so that it reaches nobody's (pairs of connected ones excepted).
+    pub unix_sockets: bool,
     /// Let the child write all of `/dev/shm`; Python's `multiprocessing` needs it.
     pub shared_memory: bool,
 }
@@ -48,6 +66,8 @@ pub enum Network {
     Off,
     /// A network of its own that holds nothing but 127.0.0.1 and `::1`.
     Loopback,
+    /// As `loopback`, and through our proxy the places that are listed. They are resolved and reached from outside.
+    Listed,
     /// Everything the machine can reach.
     Open,
 }
@@ -62,13 +82,17 @@ pub enum Role {
     Verifier,
     /// The git that freezes a claim, together with the filters a worker may have planted.
     Snapshot,
-    /// A worker's agent program.
-    Agent,
+    /// The agent program that does the work.
+    Worker,
 }
 
 /// What was really enforced around a child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one fact about the machine, found out apart from the others"
+)]
 pub struct Level {
     /// The Landlock version in force (at most the one this build asks for); absent without Landlock.
     pub landlock_abi: Option<i32>,
@@ -80,6 +104,12 @@ pub struct Level {
     pub seccomp: bool,
     /// What the child could reach.
     pub network: Network,
+    /// True if the user's keys and log-ins, where they lie by custom and by configuration, cannot be read.
+    #[serde(default)]
+    pub keys_hidden: bool,
+    /// True if the sockets of the user's agents and services (ssh-agent, gpg-agent, docker) cannot be reached.
+    #[serde(default)]
+    pub agents_hidden: bool,
     /// Each way in which the box is weaker than asked, as sentences.
     pub why: Vec<String>,
 }
@@ -90,32 +120,49 @@ impl Profile {
         Self {
             write,
             network: Network::Loopback,
+            hosts: Vec::new(),
             role: Role::Checks,
             confined: true,
             read_only_metadata: false,
+            unix_sockets: true,
             shared_memory: false,
         }
     }
 
-    /// A box for the judge: no network, no change of metadata anywhere.
+    /// A box for the judge: no network, no unix sockets, no change of metadata anywhere.
     pub fn verifier(write: Vec<PathBuf>) -> Self {
-        Self { network: Network::Off, role: Role::Verifier, read_only_metadata: true, ..Self::checks(write) }
+        Self {
+            network: Network::Off,
+            role: Role::Verifier,
+            read_only_metadata: true,
+            unix_sockets: false,
+            ..Self::checks(write)
+        }
     }
 
-    /// A box for the git that freezes a claim: no network, no change of metadata.
+    /// A box for the git that freezes a claim: as the judge's.
     pub fn snapshot(write: Vec<PathBuf>) -> Self {
-        Self { network: Network::Off, role: Role::Snapshot, read_only_metadata: true, ..Self::checks(write) }
+        Self { role: Role::Snapshot, ..Self::verifier(write) }
     }
 
-    /// A box for an agent program: the network is open, since its model is out there.
-    pub fn agent(write: Vec<PathBuf>) -> Self {
-        Self { network: Network::Open, role: Role::Agent, ..Self::checks(write) }
+    /// A box for the agent that does the work: it writes its worktree and its scratch. The repository's git directory,
+    /// with the worktree's own part, stays read-only, so it can neither stage nor commit (RULINGS 5). A place for its
+    /// report is added to `write` by the caller. It reaches nothing until [`Profile::reaching`] says what.
+    pub fn worker(worktree: &Path, scratch: &Path) -> Self {
+        Self { role: Role::Worker, ..Self::checks(vec![worktree.to_owned(), scratch.to_owned()]) }
+    }
+
+    /// The same with these places in the network: the model's endpoint and what the settings list. A listed port of
+    /// `127.0.0.1`, `::1` or `localhost` is found inside at the same address, also by clients that know no proxy.
+    #[must_use]
+    pub fn reaching(self, hosts: Vec<Endpoint>) -> Self {
+        Self { network: Network::Listed, hosts, ..self }
     }
 
     /// The same without a box: process limits only.
     #[must_use]
     pub fn unconfined(self) -> Self {
-        Self { confined: false, network: Network::Open, ..self }
+        Self { confined: false, network: Network::Open, hosts: Vec::new(), ..self }
     }
 }
 
@@ -128,6 +175,8 @@ impl Level {
             no_new_privs: false,
             seccomp: false,
             network: Network::Open,
+            keys_hidden: false,
+            agents_hidden: false,
             why: vec![why.into()],
         }
     }
@@ -153,6 +202,7 @@ impl fmt::Display for Network {
         f.write_str(match self {
             Self::Off => "off",
             Self::Loopback => "loopback",
+            Self::Listed => "listed hosts only",
             Self::Open => "open",
         })
     }
@@ -168,11 +218,13 @@ pub fn box_main() -> i32 {
 
 /// Puts this thread, and so every process it starts from now on, into the box.
 ///
+/// `covered` says whether other programs' sockets were covered before, or why not.
+///
 /// # Errors
 /// A place to be made writable that is missing or not what it seems: the child must not start. What the kernel cannot
 /// do is no error; it is said in the level.
 #[cfg(target_os = "linux")]
-fn confine(profile: &Profile) -> Result<Level, String> {
+fn confine(profile: &Profile, hidden: &Hidden, covered: Result<(), String>) -> Result<Level, String> {
     if !profile.confined {
         return Ok(Level::none("the sandbox is turned off"));
     }
@@ -182,10 +234,19 @@ fn confine(profile: &Profile) -> Result<Level, String> {
         no_new_privs: false,
         seccomp: false,
         network: profile.network,
+        keys_hidden: false,
+        agents_hidden: false,
         why: Vec::new(),
     };
-    landlock::restrict(profile, &mut level)?;
+    landlock::restrict(profile, hidden, &mut level)?;
+    level.why.extend(privileges::drop_rights().err());
     seccomp::filter(profile, &mut level);
+    level.agents_hidden = !profile.unix_sockets && level.seccomp || covered.is_ok();
+    if let Err(why) = covered
+        && !level.agents_hidden
+    {
+        level.why.push(format!("sockets of agents and services outside can be reached: {why}"));
+    }
     if profile.network == Network::Off && !level.seccomp {
         level.network = Network::Open;
     }
@@ -201,7 +262,7 @@ fn confine(profile: &Profile) -> Result<Level, String> {
 /// None; the signature is that of the confined case.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
-fn confine(profile: &Profile) -> Result<Level, String> {
+fn confine(profile: &Profile, _: &Hidden, _: Result<(), String>) -> Result<Level, String> {
     Ok(Level::none(if profile.confined {
         "there is no sandbox for this operating system; processes that leave their group outlive the run"
     } else {

@@ -5,6 +5,7 @@
 
 use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
+use super::hooks::{HookError, run_hooks};
 use super::likeness::foreign_paths;
 use super::note::{self, NOTES};
 use crate::host::clock::Timestamp;
@@ -102,6 +103,9 @@ pub enum Refusal {
     /// The board cannot be written.
     #[error(transparent)]
     Books(#[from] BooksError),
+    /// A hook of the project says no, or cannot run.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The checkout of the target cannot follow.
     #[error(transparent)]
     Checkout(Obstacle),
@@ -277,7 +281,8 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         Some(done) => with_books(repo, order, done, &tip, &merged)?,
         None => (merged.clone(), Vec::new()),
     };
-    let commit = repo.commit_as_user(&tree, &tip, order.at, order.message)?;
+    let message = run_hooks(repo, &tip, &tree, order.message)?;
+    let commit = repo.commit_as_user(&tree, &tip, order.at, &message)?;
     let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
         BranchMove::Moved(checkout) => checkout,
         BranchMove::Raced => return Ok(None),

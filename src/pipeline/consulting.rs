@@ -3,21 +3,33 @@
 use super::VerifyError;
 use super::judge::Run;
 use super::settings::Verifier;
-use crate::agent::Silence;
+use crate::agent::{Agent, Silence, locate};
 use crate::claim::{Claim, text};
-use crate::config::VerifierProgram;
+use crate::config::SandboxRequirement;
 use crate::host::digest::digest;
 use crate::host::git::EntryKind;
+use crate::host::ids::CommitId;
 use crate::host::path::RepoPath;
 use crate::host::random::token;
+use crate::host::redact::{redact, redact_log};
 use crate::host::room::Room;
-use crate::receipts::redact::{redact, redact_log};
-use crate::receipts::{ConsultedRecord, Fact, HeardRecord, ReportedOutcome, State, TaskRecord};
+use crate::receipts::{ConsultedRecord, Fact, HeardRecord, ReportedOutcome, State, TaskRecord, WorkerNamed};
 use crate::verdict::{self, EMBEDDED};
 use crate::verifier::brief::{Brief, BriefInput, compose_brief};
 use crate::verifier::consult::{ConsultInput, consult};
 use crate::verifier::mechanical::{self, MechanicalAnswer};
 use std::fs;
+
+/// What every verifier of one judgement is told, and how many logs there are of it.
+struct Told<'a> {
+    commit: &'a CommitId,
+    claim: &'a Claim,
+    brief: &'a Brief,
+    token: &'a str,
+    logs: u32,
+    /// Who could not answer, for the next one's record.
+    instead_of: Option<String>,
+}
 
 impl Run<'_> {
     /// Asks the verifier, where there is a task and asking can change anything.
@@ -39,7 +51,7 @@ impl Run<'_> {
         self.recorder.record(Fact::Token { token: token.clone() })?;
         match &self.settled.verifier {
             Verifier::Mechanical => self.ask_mechanical(claim, &token),
-            Verifier::Program { name, program } => self.ask_program(claim, &token, name, program),
+            Verifier::Agent { agent, fallback, .. } => self.ask_agents(claim, &token, agent, fallback),
         }
     }
 
@@ -81,6 +93,10 @@ impl Run<'_> {
             trespasses: Vec::new(),
             bystanders: Vec::new(),
             level: None,
+            agent: None,
+            worker: None,
+            instead_of: None,
+            contacts: Vec::new(),
         }))?;
         let heard = match answer {
             MechanicalAnswer::Verdict(_) => {
@@ -93,13 +109,9 @@ impl Run<'_> {
         self.recorder.record(Fact::Heard(heard)).map(|_| ())
     }
 
-    fn ask_program(
-        &mut self,
-        claim: &Claim,
-        token: &str,
-        name: &str,
-        program: &VerifierProgram,
-    ) -> Result<(), VerifyError> {
+    /// Asks the verifier, and where it could not answer at all, the next of the settings' list. An answer, whatever it is
+    /// worth, is never asked for again elsewhere.
+    fn ask_agents(&mut self, claim: &Claim, token: &str, first: &Agent, fallback: &[Agent]) -> Result<(), VerifyError> {
         let Some(commit) = &claim.commit else {
             let why = "the work was not made a commit, so there is nothing to show".to_owned();
             return self.recorder.record(Fact::Heard(HeardRecord::NotAsked { why })).map(|_| ());
@@ -108,50 +120,92 @@ impl Run<'_> {
         self.sealed.brief = Some(brief.text.clone());
         // No test may have run before.
         let raw = self.recorder.folder().join("raw");
-        fs::create_dir_all(&raw).map_err(|why| VerifyError::Io { doing: "make", path: raw.clone(), why })?;
+        fs::create_dir_all(&raw).map_err(|why| VerifyError::Io { doing: "make", path: raw, why })?;
+        let mut told = Told { commit, claim, brief: &brief, token, logs: 0, instead_of: None };
+        if !self.ask_agent(&mut told, first)? {
+            return Ok(());
+        }
+        for agent in fallback {
+            let mut agent = agent.clone();
+            let repo = &self.asked.repo;
+            if let Err(why) = locate(repo.host(), &mut agent, repo.top(), self.is_confined()) {
+                self.recorder.begin(&format!("passing over {}: {why}", agent.name));
+                continue;
+            }
+            if !self.ask_agent(&mut told, &agent)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_confined(&self) -> bool {
+        self.settled.settings.sandbox.require != Some(SandboxRequirement::None)
+    }
+
+    /// Asks one agent, and once more if its answer cannot be used. True if it could not answer at all.
+    fn ask_agent(&mut self, told: &mut Told<'_>, agent: &Agent) -> Result<bool, VerifyError> {
         let mut objections: Option<Vec<String>> = None;
         for round in 1..=2 {
             self.pause()?;
+            let name = &agent.name;
             self.recorder.begin(&format!("asking {name}{}", if round == 1 { "" } else { " again" }));
             // Taken anew each time: whatever happened to the last one is reset.
-            let room = Room::take(&self.asked.repo, commit)?;
-            let log = raw.join(format!("verifier-{round}.log"));
+            let room = Room::take(&self.asked.repo, told.commit)?;
+            told.logs += 1;
+            let log_name = format!("verifier-{}.log", told.logs);
+            let log = self.recorder.folder().join("raw").join(&log_name);
             let watch = [self.recorder.folder().join("receipts.jsonl")];
             let consulted = consult(&ConsultInput {
                 repo: &self.asked.repo,
                 case: &self.case_key,
-                name,
-                program,
+                agent,
                 room: room.path(),
-                brief: &brief,
-                token,
+                brief: told.brief,
+                token: told.token,
                 resend: objections.as_deref(),
                 limits: &self.settled.settings.limits,
                 sandbox: self.settled.settings.sandbox.require,
+                allow_hosts: &self.settled.settings.sandbox.allow_hosts,
                 log: &log,
                 watch: &watch,
             })?;
             self.pause()?;
             if let Ok(raw) = fs::read(&consulted.log.path) {
-                self.sealed.logs.insert(format!("verifier-{round}.log"), redact_log(&raw).bytes);
+                self.sealed.logs.insert(log_name, redact_log(&raw).bytes);
             }
             let mut record = consulted.record;
             record.resend = round == 2;
+            record.worker = self.worker_beside(agent);
+            record.instead_of = told.instead_of.take();
+            let name = record.verifier.clone();
             let travels = consulted.answer.as_ref().map(|answer| redact(answer).bytes).unwrap_or_default();
             record.answer_digest = digest(&travels);
             self.recorder.record(Fact::Consulted(record))?;
             let heard = match &consulted.answer {
                 // What travels is what is heard: a record of the raw words would seal what the masking keeps out, and
                 // could not be replayed.
-                Ok(_) => self.hear(&travels, claim),
+                Ok(_) => self.hear(&travels, told.claim),
                 Err(silence) => self.no_answer(silence),
             };
             self.sealed.answers.push(travels);
             self.recorder.record(Fact::Heard(heard.clone()))?;
-            let HeardRecord::Unusable { detail, .. } = heard else { return Ok(()) };
-            objections = Some(detail);
+            match (heard, &consulted.answer) {
+                (HeardRecord::Unusable { detail, .. }, _) => objections = Some(detail),
+                (HeardRecord::NoAnswer { .. }, Err(silence)) if silence.is_outage() => {
+                    told.instead_of = Some(name);
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// The worker of the settings, beside this verifier.
+    fn worker_beside(&self, agent: &Agent) -> Option<WorkerNamed> {
+        let Verifier::Agent { worker: Some(worker), .. } = &self.settled.verifier else { return None };
+        Some(WorkerNamed { name: worker.name.clone(), same_model: worker.is_same_model_as(agent) })
     }
 
     /// A verifier without an answer; what it touched meanwhile is said first.

@@ -9,6 +9,7 @@ mod repository;
 
 use super::settings::{Settled, Verifier, settle_settings};
 use super::{ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
+use crate::agent::AgentKind;
 use crate::host::Host;
 use crate::host::git::{GitError, OLDEST_GIT, Repo};
 use schemars::JsonSchema;
@@ -137,9 +138,12 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
 
 /// The program that the settings name as verifier; the embedded one needs nothing.
 fn verifier(host: &Host, asked: Option<&Verifier>) -> Vec<Observation> {
-    let Some(Verifier::Program { name, program }) = asked else { return Vec::new() };
-    let thing = format!("verifier:{name}");
-    let word = program.command.first().map(String::as_str).unwrap_or_default();
+    let Some(Verifier::Agent { agent, .. }) = asked else { return Vec::new() };
+    let thing = format!("verifier:{}", agent.name);
+    let word = match &agent.kind {
+        AgentKind::Command(command) => command.first().map(String::as_str).unwrap_or_default(),
+        AgentKind::Program(program) => agent.executable.as_deref().unwrap_or(program.name),
+    };
     let mut observations = Vec::new();
     if let Some(found) = host.env.program(word) {
         observations.push(Observation::new(&thing, Condition::Good, true, found.display().to_string()));
@@ -147,7 +151,7 @@ fn verifier(host: &Host, asked: Option<&Verifier>) -> Vec<Observation> {
         let text = format!("`{word}` is not there; install it, or name it by its absolute path in the settings");
         observations.push(Observation::new(&thing, Condition::Missing, true, text));
     }
-    let unset: Vec<&str> = program.env.iter().map(String::as_str).filter(|v| host.env.get(v).is_none()).collect();
+    let unset: Vec<&str> = agent.env.iter().map(String::as_str).filter(|v| host.env.get(v).is_none()).collect();
     if !unset.is_empty() {
         let text = format!("these variables that the settings lend it are not set: {}", unset.join(", "));
         observations.push(Observation::new(&thing, Condition::Missing, true, text));

@@ -21,7 +21,10 @@ use crate::receipts::{BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opene
 /// See [`VerifyError`]: there is no judgement then, nothing is blamed on the worker, and nothing is lost.
 pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) -> Result<Outcome, VerifyError> {
     let asked = asking::settle(request, host)?;
-    let settled = settle_settings(request, &asked.repo, &asked.base_tree)?;
+    let mut settled = settle_settings(request, &asked.repo, &asked.base_tree)?;
+    if asked.task.is_some() {
+        settled.find_verifier(&asked.repo)?;
+    }
     let reported = read_report(request, &asked.repo, asked.task_id())?;
     watch.began("freezing the work");
     let frozen = freeze(&asked)?;
@@ -84,6 +87,7 @@ fn cache_key(
         asked.base.commit.as_str(),
         frozen.tree.as_str(),
         &settled.digest,
+        &settled.verifier.identity(),
         &reported.record.digest,
         &seen,
         if request.all_checks { "all" } else { "" },
@@ -243,7 +247,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn check(&mut self, report: CheckReport) -> Result<(), VerifyError> {
-        self.recorder.record(Fact::Check(report)).map(|_| ())
+        self.recorder.record(Fact::Check(report.without_secrets())).map(|_| ())
     }
 
     /// True if a check denied and nobody asked for the rest.

@@ -12,7 +12,7 @@ use crate::floor::tests_collected;
 use crate::floor::tests_kept;
 use crate::floor::tests_run::{self, Baseline, Facts, Plan, PlanError, Reuse, TestsOutcome};
 use crate::host::digest::digest;
-use crate::receipts::redact::redact_log;
+use crate::host::redact::redact_log;
 use crate::receipts::{CheckReport, ComparedRecord, Fact, State};
 use crate::task::Task;
 use crate::task::layout::ContextName;

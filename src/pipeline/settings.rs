@@ -1,11 +1,12 @@
 //! The settings in force: project (at the base) ← user ← environment ← flags.
 
 use super::{VerifyError, VerifyRequest};
-use crate::config::{Layer, PROJECT_FILE, Settings, VerifierProgram, settle};
+use crate::agent::{Agent, AgentKind, locate, settle_agent};
+use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, settle};
 use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::ids::TreeId;
-use crate::host::path::{RepoPath, escape};
+use crate::host::path::RepoPath;
 use crate::verdict::EMBEDDED;
 use std::fs;
 use std::path::PathBuf;
@@ -24,38 +25,56 @@ pub(super) struct Settled {
 pub(super) enum Verifier {
     /// The embedded one.
     Mechanical,
-    /// A program of the settings.
-    Program { name: String, program: VerifierProgram },
+    /// An agent, and who is asked, in order, when it cannot answer at all.
+    Agent { agent: Box<Agent>, fallback: Vec<Agent>, worker: Option<Box<Agent>> },
 }
 
 impl Verifier {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Mechanical => EMBEDDED,
-            Self::Program { name, .. } => name,
+            Self::Agent { agent, .. } => &agent.name,
+        }
+    }
+}
+
+impl Verifier {
+    /// Who judges, in which version, with which model.
+    pub(super) fn identity(&self) -> String {
+        match self {
+            Self::Mechanical => EMBEDDED.to_owned(),
+            Self::Agent { agent, .. } => agent.identity(),
+        }
+    }
+}
+
+impl Settled {
+    /// Finds the verifier's program and its version: before anything runs, so that a missing one is told at once.
+    pub(super) fn find_verifier(&mut self, repo: &Repo) -> Result<(), VerifyError> {
+        let confined = self.settings.sandbox.require != Some(SandboxRequirement::None);
+        match &mut self.verifier {
+            Verifier::Mechanical => Ok(()),
+            Verifier::Agent { agent, .. } => Ok(locate(repo.host(), agent, repo.top(), confined)?),
         }
     }
 }
 
 fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
-    let name = settings.verifier.as_deref().unwrap_or(EMBEDDED);
+    let named = settings.verifier.as_deref().or(settings.agents.verifier.as_deref());
+    let name = named.unwrap_or(EMBEDDED);
     if settings.verifiers.contains_key(EMBEDDED) {
         return Err(VerifyError::ReservedVerifier);
     }
+    // Also where nobody will be asked: a name that means nothing is told at once.
+    let worker = settings.agents.worker.as_deref().map(|name| settle_agent(name, settings)).transpose()?;
+    let fallback: Result<Vec<Agent>, _> =
+        settings.agents.fallback.iter().map(|name| settle_agent(name, settings)).collect();
+    let fallback = fallback?;
     if name == EMBEDDED {
         return Ok(Verifier::Mechanical);
     }
-    match settings.verifiers.get(name) {
-        Some(program) if !program.command.is_empty() => {
-            Ok(Verifier::Program { name: name.to_owned(), program: program.clone() })
-        }
-        _ => {
-            let known: Vec<&str> = settings.verifiers.keys().map(String::as_str).collect();
-            let known =
-                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-            Err(VerifyError::NoSuchVerifier { name: escape(name.as_bytes()), known })
-        }
-    }
+    let agent = Box::new(settle_agent(name, settings)?);
+    Ok(Verifier::Agent { agent, fallback, worker: worker.map(Box::new) })
 }
 
 pub(super) fn settle_settings(
@@ -113,7 +132,12 @@ impl Verifier {
     /// What the verifier's files are now: its program, as `PATH` finds it, and every argument that names a file. The same
     /// command line with another program is another judge.
     pub(super) fn files(&self, repo: &Repo) -> String {
-        let Self::Program { program, .. } = self else { return String::new() };
+        let Self::Agent { agent, .. } = self else { return String::new() };
+        let command = match (&agent.kind, &agent.located) {
+            (AgentKind::Command(command), _) => command.clone(),
+            (AgentKind::Program(_), Some(found)) => vec![found.path.display().to_string()],
+            (AgentKind::Program(_), None) => Vec::new(),
+        };
         let path = repo.host().env.get("PATH").map(ToOwned::to_owned).unwrap_or_default();
         let found = |word: &str| -> Option<PathBuf> {
             let beside = repo.top().join(word);
@@ -124,7 +148,7 @@ impl Verifier {
             };
             named.or_else(|| beside.is_file().then_some(beside))
         };
-        let words = program.command.iter().map(|word| {
+        let words = command.iter().map(|word| {
             // `--prompt=FILE` names a file as well.
             let value = word.split_once('=').map_or(word.as_str(), |(_, value)| value);
             found(word).or_else(|| found(value)).map_or_else(String::new, |file| fingerprint(&file))

@@ -43,7 +43,7 @@ pub struct WorkRequest {
     pub into: Option<String>,
     /// How many tasks at once.
     pub parallel: usize,
-    /// The worker: a name under `verifiers:` in the settings.
+    /// The worker: an agent program, or a name under `verifiers:` in the settings; none: what the settings say.
     pub worker: Option<String>,
     /// The verifier, if the user named one.
     pub verifier: Option<String>,
@@ -162,16 +162,8 @@ pub enum WorkError {
     #[error("there is no branch {0} here; name another with --into")]
     NoTarget(String),
     /// Nobody to send.
-    #[error("no worker is named: give one with --agent worker=NAME, a name under `verifiers:` in the settings")]
+    #[error("no worker is named: say `agents: {{worker: NAME}}` in the settings, or --agent worker=NAME")]
     NoWorker,
-    /// A name that the settings do not have.
-    #[error("there is no worker {name} under `verifiers:` in the settings ({known})")]
-    UnknownWorker {
-        /// The name.
-        name: String,
-        /// Those that exist.
-        known: String,
-    },
     /// Something stands where a worktree should be.
     #[error("{} is in the way of the task's worktree and is none: move it away", .0.display())]
     InTheWay(PathBuf),
@@ -233,7 +225,6 @@ impl WorkError {
             | Self::Detached
             | Self::NoTarget(_)
             | Self::NoWorker
-            | Self::UnknownWorker { .. }
             | Self::Board(_)
             | Self::Inconsistent { .. } => Fault::Usage,
             Self::Verify(why) => why.fault(),

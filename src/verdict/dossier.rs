@@ -168,7 +168,15 @@ impl Parts {
         if self.consulted.as_ref().is_some_and(|before| !before.trespasses.is_empty()) {
             return Err(DossierError::Contradiction("a verifier that touched something was asked again"));
         }
-        if consulted.resend != self.consulted.is_some() || self.consulted.as_ref().is_some_and(|before| before.resend) {
+        if let Some(before) = &consulted.instead_of {
+            let silent = matches!(self.heard, Some(HeardRecord::NoAnswer { .. }));
+            let other = self.consulted.as_ref().is_some_and(|last| last.verifier == *before);
+            if !silent || !other || *before == consulted.verifier || consulted.resend {
+                return Err(DossierError::Contradiction("a verifier was asked in place of one that had answered"));
+            }
+        } else if consulted.resend != self.consulted.is_some()
+            || self.consulted.as_ref().is_some_and(|before| before.resend)
+        {
             return Err(DossierError::Contradiction("a verifier was asked more often than twice"));
         }
         if !is_embedded(consulted) && self.token.is_none() {

@@ -138,6 +138,8 @@ fn level() -> Level {
         no_new_privs: true,
         seccomp: true,
         network: Network::Loopback,
+        keys_hidden: true,
+        agents_hidden: true,
         why: vec![],
     }
 }
@@ -173,6 +175,10 @@ pub(crate) fn consulted(verifier: &str, code: Option<i32>) -> ConsultedRecord {
         trespasses: vec![],
         bystanders: vec![],
         level: None,
+        agent: None,
+        worker: None,
+        instead_of: None,
+        contacts: vec![],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::claim::text::spell;
 use crate::host::digest::digest;
-use crate::receipts::redact::redact;
+use crate::host::redact::redact;
 use std::fmt::Write as _;
 
 /// A line inside a block is cut after this many bytes.

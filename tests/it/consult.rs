@@ -1,6 +1,7 @@
 //! Asking a verifier: a real program in the real box, watched.
 
-use countersign::config::{LimitSettings, SandboxRequirement, VerifierProgram};
+use countersign::agent::{Agent, AgentKind};
+use countersign::config::{LimitSettings, SandboxRequirement};
 use countersign::host::git::{Git, Repo};
 use countersign::host::process::Ending;
 use countersign::host::{Host, cancel::Cancel, clock::Clock, env::Env};
@@ -56,24 +57,29 @@ impl Court {
     }
 
     fn ask(&self, command: &[&str], sandbox: Option<SandboxRequirement>, resend: Option<&[String]>) -> Consulted {
-        let program = VerifierProgram {
-            command: command.iter().map(|word| (*word).to_owned()).collect(),
+        let agent = Agent {
+            name: "judge".to_owned(),
+            kind: AgentKind::Command(command.iter().map(|word| (*word).to_owned()).collect()),
             model: Some("m-1".to_owned()),
+            args: Vec::new(),
             env: vec!["JUDGE_KEY".to_owned()],
             network: false,
+            allow_hosts: Vec::new(),
+            executable: None,
+            located: None,
         };
         let not_shown = vec!["big.txt".into()];
         let brief = Brief { text: "The brief.\n".to_owned(), shown: Vec::new(), not_shown };
         consult(&ConsultInput {
             repo: &self.repo,
             case: "w-1",
-            name: "judge",
-            program: &program,
+            agent: &agent,
             room: &self.room(),
             brief: &brief,
             token: TOKEN,
             resend,
             limits: &LimitSettings::default(),
+            allow_hosts: &[],
             sandbox,
             log: &self.folder.path().join("log"),
             watch: &[],

@@ -1,5 +1,6 @@
 //! The README's tables are what the code says. `UPDATE_DOCS=1 cargo test docs` writes them anew.
 
+use countersign::agent::PROGRAMS;
 use countersign::cli::ExitCode;
 use countersign::floor::{
     CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept, tests_run,
@@ -63,6 +64,28 @@ fn runners() -> String {
     )
 }
 
+fn agents() -> String {
+    let words = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");
+    PROGRAMS.iter().fold(
+        "| agent | install | keys | credential file lent without a key | its model is at | `args:` that are permitted |\n\
+         |---|---|---|---|---|---|\n"
+            .to_owned(),
+        |mut table, program| {
+            let login = program.login.map_or("none".to_owned(), |login| format!("`~/{}/{}`", login.folder, login.file));
+            let permitted = if program.arguments.is_empty() { "none".to_owned() } else { words(program.arguments) };
+            let _ = writeln!(
+                table,
+                "| `{}` | `{}` | {} | {login} | {} | {permitted} |",
+                program.name,
+                program.install,
+                words(program.keys),
+                words(program.hosts)
+            );
+            table
+        },
+    )
+}
+
 fn reasons() -> String {
     REASONS.iter().fold("| reason | meaning |\n|---|---|\n".to_owned(), |mut table, (code, meaning)| {
         let _ = writeln!(table, "| `{code}` | {meaning} |");
@@ -87,7 +110,13 @@ fn is_update() -> bool {
 fn the_readmes_tables_are_what_the_code_says() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    let tables = [("exit-codes", exit_codes()), ("checks", checks()), ("runners", runners()), ("reasons", reasons())];
+    let tables = [
+        ("exit-codes", exit_codes()),
+        ("checks", checks()),
+        ("runners", runners()),
+        ("agents", agents()),
+        ("reasons", reasons()),
+    ];
     let wanted = tables.iter().fold(text.clone(), |text, (name, table)| {
         with_table(&text, name, table)
             .unwrap_or_else(|| panic!("README.md: no single `<!-- table:{name} -->` … `<!-- /table -->`"))

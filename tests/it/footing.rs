@@ -4,7 +4,7 @@ use crate::support::{FakeVerifier, Outcome, TestRepo};
 use std::path::Path;
 
 const SETTINGS: &str = "tests:\n  command: sh run.sh\n  report: out.xml\n  format: junit\n  canary: false\n";
-const TESTS: &str = "printf '<testsuite><testcase name=\"a\"/></testsuite>' > out.xml\n";
+const TESTS: &str = "printf '<testsuite><testcase name=\"a\" file=\"tests/test_mul.py\"/></testsuite>' > out.xml\n";
 const CHECK: &str = "import sys\nsys.exit(0 if 'mul' in open('calc.txt').read() else 1)\n";
 const CHECK_JS: &str = "process.exit(require('fs').readFileSync('calc.txt', 'utf8').includes('mul') ? 0 : 1)\n";
 

@@ -1,14 +1,19 @@
 //! Landing: one commit on the target with exactly what was verified, or nothing moves at all.
 
 use crate::support::{Stage, TASK, TestRepo, write};
+use countersign::config::Bookkeeper;
 use countersign::host::Host;
 use countersign::host::clock::Timestamp;
 use countersign::host::env::Env;
 use countersign::host::git::{BranchMove, Obstacle, RefName, Repo};
 use countersign::host::ids::{CommitId, TreeId};
-use countersign::integrate::{Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
+use countersign::host::path::RepoPath;
+use countersign::integrate::{Completion, HookError, Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
 use countersign::pipeline::find_case;
+use countersign::task::layout::{ContextName, Layout};
+use countersign::task::read_task;
 use countersign::verdict::{Decision, Warrant, WarrantOrigin, judge};
+use countersign::worker::parse_report;
 use std::path::Path;
 
 const MESSAGE: &str = "feature(w): it is done [w-001]\n";
@@ -290,6 +295,212 @@ fn a_repository_that_libgit2_cannot_open_lands_all_the_same() {
     land_it(&stage, warrant, &[merged]).unwrap();
     assert_eq!(stage.repo.git(&["status", "--porcelain"]), "");
     assert!(stage.repo.path().join("done.txt").exists());
+}
+
+/// Writes a hook into the folder that all worktrees share.
+fn hook(stage: &Stage, name: &str, script: &str) {
+    script_at(&stage.repo.common_dir().join("hooks").join(name), script);
+}
+
+fn script_at(place: &Path, script: &str) {
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(place, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn hooks_see_the_landing_staged_on_the_target_and_may_edit_its_message() {
+    let stage = judged();
+    let repo = &stage.repo;
+    let leak = repo.path().join("leak");
+    hook(
+        &stage,
+        "pre-commit",
+        &format!(
+            "test \"$(git diff --cached --name-only)\" = done.txt || exit 3\ntest \"$(cat done.txt)\" = done || exit 4\n\
+         test \"$(git rev-parse HEAD)\" = {} || exit 5\necho x > '{}' || true",
+            stage.base,
+            leak.display()
+        ),
+    );
+    hook(&stage, "prepare-commit-msg", "test \"$2\" = message && printf 'checked   \\n\\n\\n\\n' >> \"$1\"");
+    hook(&stage, "commit-msg", "grep -q w-001 \"$1\" && echo 'Reviewed-by: hook' >> \"$1\"");
+    let warrant = warrant(&stage);
+    let tree = warrant.tree().to_string();
+    land_it(&stage, warrant, &[]).unwrap();
+    assert_eq!(repo.git(&["rev-parse", "main^{tree}"]), tree);
+    let message = repo.git(&["log", "-1", "--format=%B", "main"]);
+    assert_eq!(message.trim_end(), "feature(w): it is done [w-001]\nchecked\n\nReviewed-by: hook");
+    assert!(!leak.exists(), "a hook runs in the box");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.no_process_left();
+}
+
+#[test]
+fn a_hook_that_refuses_cannot_run_or_changes_the_tree_holds_the_landing() {
+    let stage = judged();
+    hook(&stage, "pre-commit", "echo 'not on a Friday' >&2\nexit 1");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(matches!(why, Refusal::Hook(HookError::Refused { hook: "pre-commit", .. })), "{why}");
+    assert!(why.to_string().contains("not on a Friday"), "{why}");
+    hook(&stage, "pre-commit", "exec no-such-formatter");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Unable { .. })), "{why}");
+    hook(&stage, "pre-commit", "echo more >> done.txt && git add done.txt");
+    let (why, warrant) = refused(&stage, warrant);
+    let Refusal::Hook(HookError::TreeChanged { paths, .. }) = why else { panic!("{why}") };
+    assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), ["done.txt"]);
+    hook(&stage, "pre-commit", "exit 0");
+    hook(&stage, "commit-msg", ": > \"$1\"");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Message { .. })), "{why}");
+    // As git has it: a hook that cannot be executed is none.
+    let place = stage.repo.common_dir().join("hooks/commit-msg");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    land_it(&stage, warrant, &[]).unwrap();
+}
+
+#[test]
+fn hooks_that_are_files_of_the_project_are_the_targets_and_never_what_lies_on_disk() {
+    let repo = TestRepo::new();
+    script_at(&repo.path().join(".githooks/pre-commit"), ". \"$(dirname \"$0\")/words\"; echo \"$WORDS\"; exit 1");
+    repo.write(".githooks/words", "WORDS='the committed hook'\n");
+    let stage = judged_on(repo);
+    let repo = &stage.repo;
+    repo.git(&["config", "core.hooksPath", ".githooks"]);
+    script_at(&repo.path().join(".githooks/pre-commit"), "exit 0");
+    let (why, warrant) = refused(&stage, warrant(&stage));
+    assert!(why.to_string().contains("the committed hook"), "{why}");
+    repo.git(&["config", "core.hooksPath", ".elsewhere"]);
+    script_at(&repo.path().join(".elsewhere/pre-commit"), "exit 0");
+    let (why, warrant) = refused(&stage, warrant);
+    assert!(matches!(why, Refusal::Hook(HookError::Untracked { .. })), "{why}");
+    std::fs::remove_dir_all(repo.path().join(".elsewhere")).unwrap();
+    land_it(&stage, warrant, &[]).unwrap();
+}
+
+const INDEX: &str = "# w\n\n<!-- task-counts:start -->\n- **Backlog:** 0\n- **Todo:** 0\n- **Doing:** 1\n- **Done:** 0\n\
+                     <!-- task-counts:end -->\n<!-- doing-list:start -->\n- **w-001** — x — `doing/w-001-make-it-so.md`\n<!-- doing-list:end -->\n\
+                     <!-- done-list:start -->\n<!-- done-list:end -->\n<!-- backlog-list:start -->\n<!-- backlog-list:end -->\n";
+
+/// A judged stage whose board has all its pages, and a report that changes most of them.
+fn with_board() -> Stage {
+    let repo = TestRepo::new();
+    repo.write(".agentheim/board/w/INDEX.md", INDEX);
+    repo.write(".agentheim/board/protocol.md", "# Protocol\n\n---\n\n");
+    repo.write(".agentheim/knowledge/contexts/w/INDEX.md", "# w\n\n<!-- adr-local:start -->\n<!-- adr-local:end -->\n");
+    let stage = Stage::asking_in(repo);
+    stage.write("done.txt", "done\n");
+    let adr = "<!-- ADR: 0001-why.md -->\n---\nid: ADR-0001\ntitle: Why\nscope: w\nstatus: accepted\ndate: 2026-03-01\n---\n\n\
+               # ADR-0001: Why\n\n## Context\n\nx\n\n## Decision\n\ny\n\n## Consequences\n\nz\n\n\
+               ## Alternatives considered\n\nThis over that, because.\n";
+    let item = "<!-- TASK: w-k3f9q-next.md -->\n---\nid: w-k3f9q\ntitle: Next\nstatus: backlog\ntype: chore\ncontext: w\n---\n\n\
+                ## Acceptance criteria\n\n- [ ] more\n";
+    let report = crate::support::report("done.txt")
+        .replace("ADRS_WRITTEN: none", "ADRS_WRITTEN: 0001-why.md")
+        .replace("````ADRS\n", &format!("````ADRS\n{adr}"))
+        .replace("````BACKLOG_ITEMS\n", &format!("````BACKLOG_ITEMS\n{item}"));
+    stage.report_bytes(report.as_bytes());
+    stage.judge().is("land");
+    stage
+}
+
+/// Lands with the books kept from the stage's own report.
+fn land_with_books(stage: &Stage, warrant: Warrant, verified: &[TreeId]) -> Result<Landed, Box<Unlanded>> {
+    let host = stage.repo.host();
+    let repo = open(&host, &stage.repo.path());
+    let page = ".agentheim/board/w/doing/w-001-make-it-so.md";
+    let base = stage.repo.git(&["show", &format!("{}:{page}", stage.base)]);
+    let task = read_task(format!("{base}\n").as_bytes(), &RepoPath::from(page)).unwrap();
+    let report = std::fs::read(stage.repo.path().join(".worktrees/.results/w-001.iter-1.md")).unwrap();
+    let report = parse_report(&report).unwrap();
+    let context = ContextName::new("w").unwrap();
+    let reason = warrant.reason().text.clone();
+    let done = Completion {
+        layout: Layout::Board,
+        keeper: Bookkeeper::Conductor,
+        task: &task,
+        context: &context,
+        report: Some(&report),
+        source: Some("sidecar"),
+        origin: warrant.origin(),
+        reason: &reason,
+        iteration: 1,
+        files_changed: 1,
+        began: None,
+        at: Timestamp(1_700_000_900),
+    };
+    let (target, at) = (main_branch(), Timestamp(1_700_000_900));
+    let order = Order { task: TASK, target: &target, message: MESSAGE, books: Some(&done), verified, case: None, at };
+    land(&repo, warrant, &order)
+}
+
+#[test]
+fn one_commit_holds_the_work_and_all_of_its_bookkeeping() {
+    let stage = with_board();
+    let repo = &stage.repo;
+    let landed = land_with_books(&stage, warrant(&stage), &[]).unwrap();
+    let record = landed.record();
+    assert_eq!(record.remarks, [""; 0]);
+    assert_ne!(record.tree, record.merged);
+    let mut changed: Vec<String> =
+        repo.git(&["diff", "--no-renames", "--name-status", "HEAD~1", "HEAD"]).lines().map(str::to_owned).collect();
+    changed.sort();
+    assert_eq!(
+        changed,
+        [
+            "A\t.agentheim/board/w/backlog/w-k3f9q-next.md",
+            "A\t.agentheim/board/w/done/w-001-make-it-so.md",
+            "A\t.agentheim/knowledge/decisions/0001-why.md",
+            "A\tdone.txt",
+            "D\t.agentheim/board/w/doing/w-001-make-it-so.md",
+            "M\t.agentheim/board/protocol.md",
+            "M\t.agentheim/board/w/INDEX.md",
+            "M\t.agentheim/knowledge/contexts/w/INDEX.md",
+        ]
+    );
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.run(&["board", "check"]).exits(0);
+    let work = repo.git(&["diff", "--name-only", record.claim.as_str(), "HEAD", "--", ":!.agentheim"]);
+    assert_eq!(work, "", "bookkeeping apart, what landed is what was judged");
+}
+
+#[test]
+fn a_sibling_that_took_the_same_number_and_wrote_the_same_pages_costs_no_second_judgement() {
+    let stage = with_board();
+    let repo = &stage.repo;
+    repo.write(".agentheim/knowledge/decisions/0001-theirs.md", "theirs\n");
+    repo.write(
+        ".agentheim/board/protocol.md",
+        "# Protocol\n\n---\n\n## 2026-01-01 10:00 -- Theirs\n\n**Type:** x\n\n---\n\n",
+    );
+    repo.commit("a sibling lands");
+    land_with_books(&stage, warrant(&stage), &[]).unwrap();
+    assert_eq!(repo.git(&["show", "HEAD:.agentheim/knowledge/decisions/0001-theirs.md"]), "theirs");
+    assert!(repo.git(&["show", "HEAD:.agentheim/knowledge/decisions/0002-why.md"]).contains("id: ADR-0002"));
+    let protocol = repo.git(&["show", "HEAD:.agentheim/board/protocol.md"]);
+    assert!(protocol.find("w-001").unwrap() < protocol.find("Theirs").unwrap(), "{protocol}");
+}
+
+#[test]
+fn a_board_that_cannot_be_written_or_a_task_that_changed_lands_nothing() {
+    let stage = with_board();
+    let repo = &stage.repo;
+    let page = ".agentheim/board/w/doing/w-001-make-it-so.md";
+    let text = std::fs::read_to_string(repo.path().join(page)).unwrap();
+    repo.write(page, text.replace("It is there", "It is somewhere else"));
+    repo.commit("a person changes the task");
+    let before = repo.fingerprint();
+    let unlanded = land_with_books(&stage, warrant(&stage), &[]).unwrap_err();
+    assert!(matches!(unlanded.why, Refusal::TaskChanged { .. }), "{}", unlanded.why);
+    before.assert_unchanged(&repo.fingerprint());
+    repo.write(page, text);
+    repo.write(".agentheim/board/w/INDEX.md", INDEX.replace("<!-- done-list:end -->\n", ""));
+    repo.commit("a broken page");
+    let before = repo.fingerprint();
+    let unlanded = land_with_books(&stage, unlanded.warrant, &[]).unwrap_err();
+    assert!(unlanded.why.to_string().contains("`<!-- done-list:end -->` is missing"), "{}", unlanded.why);
+    before.assert_unchanged(&repo.fingerprint());
 }
 
 mod moving {

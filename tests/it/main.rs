@@ -11,6 +11,9 @@
 )]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod agent_sessions;
+mod agents;
+mod agents_real;
 mod bad_input;
 mod bad_runner;
 mod bites;
@@ -27,12 +30,17 @@ mod drive;
 mod encoding;
 mod footing;
 mod gate;
+mod gateway;
+mod hostile;
 mod house;
 mod init;
 mod injection;
 mod kept;
 mod landing;
 mod line_endings;
+#[path = "../fakes/model.rs"]
+mod model;
+mod probes;
 mod process;
 mod prompt;
 mod real_board;

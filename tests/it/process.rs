@@ -1,7 +1,7 @@
 //! `host::process`: every ending, and nothing left behind.
 
 use crate::stand::{LONG, Stand, ends, is_gone};
-use countersign::host::process::{Ending, Stream, run_in_turn, run_watched};
+use countersign::host::process::{Ending, Stream, run_in_turn, run_lines, run_watched};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -91,13 +91,60 @@ fn a_run_that_never_ends_is_timed_out_with_what_it_printed() {
     launch.limits.wall = Duration::from_secs(2);
     launch.limits.idle = Some(Duration::from_secs(50));
     let ended = stand.run(&launch);
-    let Ending::TimedOut { ran_for_ms, last_output_ago_ms: Some(_), lines: 4 } = ended.ending else {
+    let Ending::TimedOut { ran_for_ms, last_output_ago_ms: Some(_), lines: 4, last_error: None } = ended.ending else {
         panic!("{:?}", ended.ending)
     };
     assert!(ran_for_ms >= 2000);
     assert!(stand.log().starts_with("1\n2\n3\n."));
     assert!(is_gone(stand.pid("daemon")));
     assert!(ended.strays >= 1);
+}
+
+#[test]
+fn a_timeout_tells_what_was_measured_and_the_programs_own_last_words_and_not_the_limit() {
+    let stand = Stand::new();
+    let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
+    let script = format!(
+        "trap 'echo \"giving up on https://user:{secret}@host\" >&2; exit 1' TERM
+         echo one; echo retrying >&2; while :; do sleep 0.01; done"
+    );
+    let mut launch = stand.shell(&script);
+    launch.limits.idle = Some(Duration::from_millis(700));
+    let sentence = stand.run(&launch).ending.sentence();
+    assert!(sentence.starts_with("stopped for silence after "), "{sentence}");
+    assert!(sentence.contains(" ago, 2 lines; its last words on standard error: giving up on https://"), "{sentence}");
+    assert!(!sentence.contains(&secret) && sentence.contains("[redacted:"), "{sentence}");
+}
+
+#[test]
+fn lines_are_shown_while_the_program_still_runs() {
+    let stand = Stand::new();
+    let mut launch = stand.shell("printf 'one\ntw'; while [ ! -e go ]; do sleep 0.01; done; printf 'o\nthree'");
+    launch.limits.wall = LONG;
+    let mut seen = Vec::new();
+    let ended = run_lines(&stand.host, &launch, &mut |stream, line| {
+        if seen.is_empty() {
+            std::fs::write(stand.inside().join("go"), "").unwrap();
+        }
+        seen.push((stream, String::from_utf8_lossy(line.bytes).into_owned()));
+    });
+    assert_eq!(ended.ending, Ending::Exited { code: 0 });
+    assert_eq!(seen, ["one", "two", "three"].map(|text| (Stream::Out, text.to_owned())));
+}
+
+/// Each run is measured from its own launch.
+#[test]
+fn the_clock_starts_anew_with_each_attempt() {
+    let stand = Stand::new();
+    let mut launch = stand.shell("exec sleep 300");
+    launch.limits.wall = Duration::from_millis(400);
+    for _ in 0..2 {
+        let Ending::TimedOut { ran_for_ms, last_output_ago_ms: None, lines: 0, .. } = stand.run(&launch).ending else {
+            panic!("it ended otherwise")
+        };
+        assert!(ran_for_ms >= 400);
+        assert!(ran_for_ms < 60_000, "measured from an earlier launch");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the tests share: a repository nobody else sees, the real binary run in an emptied environment, small boards,
 //! scripted verifiers, and the invariants that hold after every case.
 
+pub(crate) mod agent;
 mod board;
 mod crew;
 mod fake;
@@ -18,6 +19,6 @@ pub(crate) use {
     fingerprint::Fingerprint,
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
-    repo::{TestRepo, write},
+    repo::{TestRepo, skip, variable, write, write_script},
     stage::{Judged, Stage, TASK, judge, report},
 };

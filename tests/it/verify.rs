@@ -3,6 +3,7 @@
 
 use crate::support::trial::{ID, Trial, assert_replays};
 use crate::support::{Board, FakeVerifier, Outcome, TestRepo, assert_invariants, write};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -131,9 +132,8 @@ fn wait_for(trial: &Trial, words: &str) {
     }
 }
 
-fn interrupt(child: &Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+fn interrupt(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 fn finish(mut child: Child, mut narration: BufReader<std::process::ChildStderr>, line: &str) -> Outcome {
@@ -150,7 +150,11 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
     let outcome = trial.verify(&[]);
     stopped(&trial, &outcome, "ok 3");
 
-    for (presses, script) in [(1, "exec sleep 298"), (2, "trap '' TERM INT; while :; do sleep 298; done")] {
+    let stubborn = "trap '' TERM INT; while :; do sleep 298; done";
+    let polite = "exec sleep 298";
+    for (presses, signal, script) in
+        [(1, Signal::INT, polite), (2, Signal::INT, stubborn), (1, Signal::TERM, polite), (2, Signal::TERM, stubborn)]
+    {
         let trial = judged();
         trial.work("checks/zz_waits.sh", script);
         trial.judge_with(&passing(), "");
@@ -159,7 +163,7 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
         let narration = hear(&mut child, "running the tests");
         wait_for(&trial, "sleep 298");
         for _ in 0..presses {
-            interrupt(&child);
+            interrupt(&child, signal);
         }
         let outcome = finish(child, narration, "countersign verify").exits(130);
         assert!(outcome.stderr.contains("interrupted") && !outcome.stdout.contains("decision"), "{outcome}");
@@ -176,7 +180,7 @@ fn proc_sigterm_ignored_limits_and_interrupts_reach_everyone() {
     let mut child = start(&trial, &["verify", ID]);
     let narration = hear(&mut child, "asking fake");
     wait_for(&trial, "sleep 297");
-    interrupt(&child);
+    interrupt(&child, Signal::INT);
     finish(child, narration, "countersign verify").exits(130);
     trial.repo.no_process_left();
     trial.ask(&passing()).decides("land", &["verified"]);

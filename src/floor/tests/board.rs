@@ -279,9 +279,7 @@ fn hack_runner_config_what_judges_the_claim_is_asked_about() {
         s.set(|s| {
             let program = crate::config::VerifierProgram {
                 command: vec!["judge".to_owned(), "--prompt=prompts/judge.md".to_owned()],
-                model: None,
-                env: Vec::new(),
-                network: false,
+                ..crate::config::VerifierProgram::default()
             };
             s.verifiers.insert("j".to_owned(), program);
         })

@@ -4,6 +4,7 @@
 //! claim's production code brings is absent. What a broken machine or a broken test could say as well is no proof.
 
 use crate::host::path::escape;
+use crate::host::redact::redact_and_cut;
 use std::collections::BTreeSet;
 
 /// Whose failures a text holds.
@@ -86,7 +87,7 @@ pub(super) fn excerpt(text: &str) -> String {
             && !line.contains("ERR_TEST_FAILURE")
     };
     let line = text.lines().find(telling).or_else(|| text.lines().find(|line| !line.trim().is_empty()));
-    let line: String = line.unwrap_or_default().trim().chars().take(200).collect();
+    let (line, _) = redact_and_cut(line.unwrap_or_default().trim(), 200);
     escape(line.as_bytes())
 }
 

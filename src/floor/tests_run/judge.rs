@@ -384,8 +384,10 @@ mod tests {
         let (green, red, zero) = (run(0, Some(3), 0), run(1, Some(3), 1), run(0, Some(0), 0));
         let lie = run(0, Some(3), 1);
         let silent = run(0, None, 0);
-        let hung =
-            Run { ending: Ending::TimedOut { ran_for_ms: 9, last_output_ago_ms: None, lines: 0 }, ..green.clone() };
+        let hung = Run {
+            ending: Ending::TimedOut { ran_for_ms: 9, last_output_ago_ms: None, lines: 0, last_error: None },
+            ..green.clone()
+        };
         let crash = Run { ending: Ending::Signalled { signal: 11 }, ..green.clone() };
         for (claim, base, expected) in [
             (&green, None, State::Pass),

@@ -1,6 +1,7 @@
 //! The rows of the audit: what is denied, what is asked, what is only told, and why (RULINGS 14).
 
 use crate::host::path::escape;
+use crate::host::redact::redact_and_cut;
 use crate::receipts::{Finding, Remedy, State};
 use std::fmt::Display;
 
@@ -78,9 +79,8 @@ pub(super) fn raise(
 
 /// A line for people: trimmed, escaped, bounded, in backquotes.
 pub(super) fn quote(line: &str) -> String {
-    let line = line.trim();
-    let shown: String = line.chars().take(LONGEST_QUOTE).collect();
-    let more = if shown.len() < line.len() { "…" } else { "" };
+    let (shown, cut) = redact_and_cut(line.trim(), LONGEST_QUOTE);
+    let more = if cut { "…" } else { "" };
     format!("`{}{more}`", escape(shown.as_bytes()))
 }
 

@@ -4,7 +4,9 @@ use crate::host::sandbox::wire::{Answer, Order};
 use crate::host::sandbox::{BOX_ARGUMENT, tree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+#[cfg(not(target_os = "linux"))]
+use std::io::Read;
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -13,6 +15,9 @@ use std::time::Duration;
 
 /// The most an answer may take.
 const ANSWER_BYTES: usize = 1 << 20;
+/// The most descriptors that come with one line.
+#[cfg(target_os = "linux")]
+const MOST_SOCKETS: usize = 32;
 
 /// A running helper with the three lines to it.
 pub(super) struct Helper<'a> {
@@ -21,6 +26,7 @@ pub(super) struct Helper<'a> {
     outgoing: VecDeque<Piece<'a>>,
     sent: usize,
     incoming: Vec<u8>,
+    sockets: Vec<OwnedFd>,
     pub(super) stdout: Option<ChildStdout>,
     pub(super) stderr: Option<ChildStderr>,
 }
@@ -53,7 +59,16 @@ impl<'a> Helper<'a> {
         let mut child = command.spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let outgoing = VecDeque::from([Piece::Own(line), Piece::Lent(stdin)]);
-        Ok(Self { child, control: Some(ours), outgoing, sent: 0, incoming: Vec::new(), stdout, stderr })
+        Ok(Self {
+            child,
+            control: Some(ours),
+            outgoing,
+            sent: 0,
+            incoming: Vec::new(),
+            sockets: Vec::new(),
+            stdout,
+            stderr,
+        })
     }
 
     /// Queues a control word.
@@ -125,10 +140,11 @@ impl<'a> Helper<'a> {
         }
     }
 
-    /// Reads from the control line: the answer once it is complete, or why there will be none.
-    pub(super) fn receive(&mut self) -> Option<Result<Answer, String>> {
+    /// Reads what there is on the control line.
+    pub(super) fn receive(&mut self) {
+        let Some(control) = &self.control else { return };
         let mut chunk = [0_u8; 8192];
-        let over = match self.control.as_mut()?.read(&mut chunk) {
+        let over = match receive(control, &mut chunk, &mut self.sockets) {
             Ok(0) => true,
             Ok(length) => {
                 self.incoming.extend_from_slice(&chunk[..length]);
@@ -136,16 +152,28 @@ impl<'a> Helper<'a> {
             }
             Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         };
-        if let Some(end) = self.incoming.iter().position(|byte| *byte == b'\n') {
+        if over {
             self.control = None;
-            let answer = serde_json::from_slice(&self.incoming[..end]);
-            return Some(answer.map_err(|error| format!("the box helper's answer is unreadable: {error}")));
         }
-        over.then(|| {
+    }
+
+    /// What the helper says next, once it is complete, or why it will say no more.
+    pub(super) fn said(&mut self) -> Option<Result<Answer, String>> {
+        let Some(end) = self.incoming.iter().position(|byte| *byte == b'\n') else {
+            let over = self.control.is_none();
+            return over.then(|| Err("the box helper ended without an answer".to_owned()));
+        };
+        let line: Vec<u8> = self.incoming.drain(..=end).collect();
+        let said = serde_json::from_slice(&line).map_err(|why| format!("the box helper's answer is unreadable: {why}"));
+        if !matches!(said, Ok(Answer::Listening { .. })) {
             self.control = None;
-            "the box helper ended without an answer".to_owned()
-        })
-        .map(Err)
+        }
+        Some(said)
+    }
+
+    /// The sockets that came with what was said so far.
+    pub(super) fn take_sockets(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.sockets)
     }
 
     /// True once the child's side has closed both outputs.
@@ -168,4 +196,24 @@ impl<'a> Helper<'a> {
             Err(error) => Some(format!("failed to wait for it: {error}")),
         }
     }
+}
+
+/// Reads bytes, and keeps what descriptors come with them.
+#[cfg(target_os = "linux")]
+fn receive(socket: &UnixStream, chunk: &mut [u8], sockets: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_SOCKETS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [io::IoSliceMut::new(chunk)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(handles) = message {
+            sockets.extend(handles);
+        }
+    }
+    Ok(received.bytes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn receive(mut socket: &UnixStream, chunk: &mut [u8], _: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    socket.read(chunk)
 }

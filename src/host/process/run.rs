@@ -1,14 +1,18 @@
 //! The conductor's side of a run: reads the output, watches the limits, asks the helper to end the tree.
 
 use super::helper::{Helper, Ready};
+use super::last_words::LastWords;
 use super::log::{self, Log};
 use super::{Ended, Ending, Launch, LogFile, Stream};
 use crate::host::Host;
 use crate::host::clock::Stopwatch;
+use crate::host::sandbox::gateway::{Gateway, Plan};
+use crate::host::sandbox::hidden::Hidden;
 use crate::host::sandbox::wire::{Answer, KILL, Order, TERM};
-use crate::host::sandbox::{Level, Network};
+use crate::host::sandbox::{Contact, Level, Network};
 use std::ffi::OsString;
 use std::io::Read;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How often an interrupt is looked for.
@@ -32,7 +36,7 @@ pub(super) fn run(host: &Host, launch: &Launch, next: &[Vec<OsString>], seen: &m
     };
     let mut run = Run::new(host, (launch, next), clock, log, seen);
     let mut answer = run.attempt(launch.profile.network);
-    if let Ok(Answer::NoLoopback { why }) = &answer {
+    if let Ok(Answer::NoNetwork { why }) = &answer {
         run.weaker = Some(format!("the network stays open, because one of its own is impossible here: {why}"));
         answer = run.attempt(Network::Open);
     }
@@ -50,6 +54,7 @@ fn stillborn(clock: Stopwatch, ending: Ending, log: LogFile) -> Ended {
         log,
         strays: 0,
         level: Level::none("nothing was started"),
+        contacts: Vec::new(),
     }
 }
 
@@ -91,10 +96,14 @@ struct Run<'a> {
     stdout_total: u64,
     lines: [Lines; 2],
     last_output: Option<Duration>,
+    last_words: LastWords,
     /// Why we stopped the child, if we did, and when.
     stopped: Option<(Ending, Duration)>,
     told: Told,
     weaker: Option<String>,
+    /// How the child may leave its box, while it may.
+    gateway: Option<Gateway>,
+    contacts: Vec<Contact>,
 }
 
 impl<'a> Run<'a> {
@@ -116,15 +125,23 @@ impl<'a> Run<'a> {
             stdout_total: 0,
             lines: [Lines::default(), Lines::default()],
             last_output: None,
+            last_words: LastWords::default(),
             stopped: None,
             told: Told::Nothing,
             weaker: None,
+            gateway: None,
+            contacts: Vec::new(),
         }
     }
 
     /// Starts a helper and stays with it until it has answered.
     fn attempt(&mut self, network: Network) -> Result<Answer, String> {
-        let order = Order::of(self.launch, self.next, network);
+        self.clock = self.host.clock.stopwatch();
+        let listed = self.launch.profile.confined && network == Network::Listed;
+        let plan = listed.then(|| Plan::of(&self.launch.profile.hosts));
+        let confined = self.launch.profile.confined;
+        let hidden = if confined { Hidden::of(&self.host.env, &self.launch.cwd) } else { Hidden::default() };
+        let order = Order::of((self.launch, self.next), &hidden, network, plan.as_ref());
         let mut helper = match Helper::start(&self.host.helper, &order, &self.launch.stdin) {
             Ok(helper) => helper,
             Err(error) => {
@@ -132,7 +149,8 @@ impl<'a> Run<'a> {
                 return Ok(Answer::NotStarted { turn: 0, why });
             }
         };
-        let (answer, lost) = self.converse(&mut helper);
+        let (answer, lost) = self.converse(&mut helper, plan.as_ref());
+        self.contacts = self.gateway.take().map(Gateway::close).unwrap_or_default();
         let left = helper.finish(lost);
         answer.map_err(|why| match left {
             Some(how) => format!("{why} ({how})"),
@@ -141,7 +159,7 @@ impl<'a> Run<'a> {
     }
 
     /// Until the answer is there and the outputs are closed. True: the helper is lost and must be ended by force.
-    fn converse(&mut self, helper: &mut Helper<'_>) -> (Result<Answer, String>, bool) {
+    fn converse(&mut self, helper: &mut Helper<'_>, plan: Option<&Plan>) -> (Result<Answer, String>, bool) {
         let mut buffer = vec![0_u8; 64 << 10];
         let mut answer: Option<(Result<Answer, String>, Duration)> = None;
         loop {
@@ -162,13 +180,34 @@ impl<'a> Run<'a> {
                 Err(error) => return (Err(format!("failed to wait for the child's output: {error}")), true),
             };
             self.read(helper, ready, &mut buffer);
-            if ready.control && answer.is_none() {
-                answer = helper.receive().map(|answer| (answer, self.clock.elapsed()));
+            if ready.control {
+                helper.receive();
+            }
+            while answer.is_none()
+                && let Some(said) = helper.said()
+            {
+                match said {
+                    Ok(Answer::Listening { at }) => {
+                        if let Err(why) = self.open_gateway(helper, plan, &at) {
+                            return (Err(why), true);
+                        }
+                    }
+                    said => answer = Some((said, self.clock.elapsed())),
+                }
             }
         }
         let answer = answer.map_or_else(|| Err("the box helper gave no answer".to_owned()), |(answer, _)| answer);
         let lost = answer.is_err();
         (answer, lost)
+    }
+
+    fn open_gateway(&mut self, helper: &mut Helper<'_>, plan: Option<&Plan>, at: &[SocketAddr]) -> Result<(), String> {
+        let sockets = helper.take_sockets();
+        let plan = plan.filter(|_| sockets.len() == at.len() && self.gateway.is_none());
+        let plan = plan.ok_or("the box helper opened sockets that it was not asked for")?;
+        let gateway = Gateway::open(&self.launch.profile.hosts, plan, at, sockets);
+        self.gateway = Some(gateway.map_err(|error| format!("failed to open the way to the network: {error}"))?);
+        Ok(())
     }
 
     fn read(&mut self, helper: &mut Helper<'_>, ready: Ready, buffer: &mut [u8]) {
@@ -199,6 +238,9 @@ impl<'a> Run<'a> {
             let room = self.launch.capture.saturating_sub(self.stdout.len() as u64);
             let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
             self.stdout.extend_from_slice(&bytes[..room]);
+        }
+        if stream == Stream::Err {
+            self.last_words.take(bytes);
         }
         self.lines[usize::from(stream == Stream::Err)].take(bytes);
         if let Err(error) = self.log.push(bytes) {
@@ -241,9 +283,9 @@ impl<'a> Run<'a> {
         } else if self.log.total() > limits.hard_output {
             Some(Ending::Flooded { bytes: self.log.total() })
         } else if now >= limits.wall {
-            Some(Ending::TimedOut { ran_for_ms, last_output_ago_ms, lines })
+            Some(Ending::TimedOut { ran_for_ms, last_output_ago_ms, lines, last_error: None })
         } else if limits.idle.is_some_and(|idle| silent_for >= idle) {
-            Some(Ending::Idle { ran_for_ms, last_output_ago_ms, lines })
+            Some(Ending::Idle { ran_for_ms, last_output_ago_ms, lines, last_error: None })
         } else {
             None
         }
@@ -272,9 +314,13 @@ impl<'a> Run<'a> {
         let lines = self.lines();
         let stopped = self.stopped.map(|(ending, _)| ending);
         let (mut ending, strays, mut level) = settle(answer, stopped);
+        // What it said when it was asked to end belongs to it.
+        if let Ending::TimedOut { last_error, .. } | Ending::Idle { last_error, .. } = &mut ending {
+            *last_error = self.last_words.line();
+        }
         let turn = match answer {
             Ok(Answer::Ended { turn, .. } | Answer::NotStarted { turn, .. }) => *turn,
-            Ok(Answer::NoLoopback { .. }) | Err(_) => 0,
+            Ok(Answer::Listening { .. } | Answer::NoNetwork { .. }) | Err(_) => 0,
         };
         level.why.extend(self.weaker);
         let log = self.log.finish().unwrap_or_else(|error| {
@@ -291,6 +337,7 @@ impl<'a> Run<'a> {
             log,
             strays,
             level,
+            contacts: self.contacts,
         }
     }
 }
@@ -311,7 +358,11 @@ fn settle(answer: &Result<Answer, String>, stopped: Option<Ending>) -> (Ending, 
         Ok(Answer::NotStarted { why, .. }) => {
             (Ending::NotStarted { why: why.clone() }, 0, Level::none("nothing was started"))
         }
-        Ok(Answer::NoLoopback { why }) | Err(why) => {
+        Ok(Answer::Listening { .. }) => {
+            let why = "the box helper said nothing of the child's end".to_owned();
+            (Ending::Lost { why }, 0, Level::none("the box helper did not say what it enforced"))
+        }
+        Ok(Answer::NoNetwork { why }) | Err(why) => {
             (Ending::Lost { why: why.clone() }, 0, Level::none("the box helper did not say what it enforced"))
         }
     }

@@ -1,29 +1,51 @@
-//! A network of its own for a child: nothing but the loopback interface.
+//! Namespaces for a child: a network that holds nothing but the loopback interface, and mounts of its own.
 
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use rustix::process::{getegid, geteuid};
 use std::fs;
 
-/// Moves this process into a fresh network namespace and brings its loopback interface up.
+/// Moves this process into namespaces of its own.
 ///
-/// The process must have one thread only. After an error it is unfit to start a child: it may already sit in a
-/// namespace without a loopback or without its user.
+/// The process must have one thread only. After an error about the network it is unfit to start a child: it may already
+/// sit in a namespace without a loopback or without its user.
 ///
 /// # Errors
-/// What the system refused, as a sentence.
-pub(super) fn enter() -> Result<(), String> {
-    if unshare(CloneFlags::CLONE_NEWNET).is_err() {
-        enter_as_user()?;
+/// What the system refused, as a sentence: of the network outside, of the mounts inside.
+pub(super) fn enter(network: bool, mounts: bool) -> Result<Result<(), String>, String> {
+    let flag = |wanted: bool, flag| if wanted { flag } else { CloneFlags::empty() };
+    let own_network = flag(network, CloneFlags::CLONE_NEWNET);
+    let own_mounts = flag(mounts, CloneFlags::CLONE_NEWNS);
+    let mut mounted = Ok(());
+    if let Err(why) = separate(own_network | own_mounts) {
+        if !network {
+            return Ok(Err(why));
+        }
+        if mounts {
+            separate(own_network)?;
+            mounted = Err(why);
+        } else {
+            return Err(why);
+        }
     }
-    raise_loopback()
+    if network {
+        raise_loopback()?;
+    }
+    Ok(mounted)
 }
 
-/// Without the right to make a network namespace, one can be made inside a user namespace that maps only ourselves.
-fn enter_as_user() -> Result<(), String> {
+fn separate(wanted: CloneFlags) -> Result<(), String> {
+    if wanted.is_empty() || unshare(wanted).is_ok() {
+        return Ok(());
+    }
+    // Without the right to make a namespace, one can be made inside a user namespace that maps only ourselves.
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
-        .map_err(|error| format!("failed to make a user and network namespace: {error}"))?;
+    let refused = |error: Errno| {
+        let what = if wanted.contains(CloneFlags::CLONE_NEWNET) { "user and network" } else { "user and mount" };
+        format!("failed to make a {what} namespace: {error}")
+    };
+    unshare(CloneFlags::CLONE_NEWUSER | wanted).map_err(refused)?;
     for (file, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("{user} {user} 1")),

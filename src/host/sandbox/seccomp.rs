@@ -44,14 +44,24 @@ const ALWAYS: &[i64] = &[
 const PEEK: &[i64] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd];
 
-/// Changes of mode, owner, times and extended attributes.
+/// Changes of a file's times. To a verifier they are answered with success and not made: agents stamp their own lock
+/// files and whatever they unpack, and do not start where that fails. No content depends on it. The snapshot's git is
+/// told the truth, since it freshens an object instead of storing it again.
+const TIMES: &[i64] = &[libc::SYS_utimensat];
+
+/// The same, by the calls only old architectures have.
+#[cfg(target_arch = "x86_64")]
+const OLD_TIMES: &[i64] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_TIMES: &[i64] = &[];
+
+/// Changes of mode, owner and extended attributes.
 const METADATA: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     452, // fchmodat2
     libc::SYS_fchown,
     libc::SYS_fchownat,
-    libc::SYS_utimensat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
@@ -65,8 +75,7 @@ const METADATA: &[i64] = &[
 
 /// The same, by the calls only old architectures have.
 #[cfg(target_arch = "x86_64")]
-const OLD_METADATA: &[i64] =
-    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+const OLD_METADATA: &[i64] = &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_METADATA: &[i64] = &[];
 
@@ -83,9 +92,7 @@ const X32_OWN: &[i64] = &[X32 + 521, X32 + 539, X32 + 540];
 
 /// Puts the filter on the calling thread and notes in `level` whether it holds.
 pub(super) fn filter(profile: &Profile, level: &mut Level) {
-    match build(profile, level.enforced)
-        .and_then(|program| seccompiler::apply_filter(&program).map_err(|error| error.to_string()))
-    {
+    match set(profile, level.enforced) {
         Ok(()) => {
             level.seccomp = true;
             level.no_new_privs = true;
@@ -94,12 +101,23 @@ pub(super) fn filter(profile: &Profile, level: &mut Level) {
     }
 }
 
-fn build(profile: &Profile, landlocked: bool) -> Result<BpfProgram, String> {
+fn set(profile: &Profile, landlocked: bool) -> Result<(), String> {
     let rules = rules(profile, landlocked).map_err(|error| error.to_string())?;
+    apply(rules, libc::EPERM)?;
+    if profile.read_only_metadata {
+        let times = TIMES.iter().chain(OLD_TIMES).map(|call| (*call, Vec::new()));
+        apply(with_twins(times.collect()), if profile.role == Role::Verifier { 0 } else { libc::EPERM })?;
+    }
+    Ok(())
+}
+
+/// These calls return this error; 0 means that they return as if they had been made.
+fn apply(rules: Rules, error: i32) -> Result<(), String> {
     let arch = std::env::consts::ARCH.try_into().map_err(|error: seccompiler::BackendError| error.to_string())?;
-    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).map_err(|error| error.to_string())?;
-    filter.try_into().map_err(|error: seccompiler::BackendError| error.to_string())
+    let action = SeccompAction::Errno(error.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(|error| error.to_string())?;
+    let program: BpfProgram = filter.try_into().map_err(|error: seccompiler::BackendError| error.to_string())?;
+    seccompiler::apply_filter(&program).map_err(|error| error.to_string())
 }
 
 fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::BackendError> {
@@ -125,21 +143,48 @@ fn rules(profile: &Profile, landlocked: bool) -> Result<Rules, seccompiler::Back
         rules.insert(libc::SYS_socket, vec![foreign.clone()]);
         rules.insert(libc::SYS_socketpair, vec![foreign]);
     }
-    #[cfg(target_arch = "x86_64")]
-    {
-        let twins: Vec<_> = rules.iter().map(|(call, when)| (X32 + call, when.clone())).collect();
-        let peeks = rules.contains_key(&libc::SYS_ptrace);
-        rules.extend(twins);
-        rules.extend(X32_OWN.iter().filter(|_| peeks).map(|call| (*call, Vec::new())));
+    if !profile.unix_sockets {
+        refuse_unix_sockets(&mut rules)?;
     }
-    Ok(rules)
+    #[cfg(target_arch = "x86_64")]
+    if rules.contains_key(&libc::SYS_ptrace) {
+        rules.extend(X32_OWN.iter().map(|call| (*call, Vec::new())));
+    }
+    Ok(with_twins(rules))
+}
+
+/// With the second number of each call, where there is one.
+#[cfg(target_arch = "x86_64")]
+fn with_twins(mut rules: Rules) -> Rules {
+    let twins: Vec<_> =
+        rules.iter().filter(|(call, _)| **call < X32).map(|(c, when)| (X32 + c, when.clone())).collect();
+    rules.extend(twins);
+    rules
+}
+
+/// Other architectures know each call by one number.
+#[cfg(not(target_arch = "x86_64"))]
+fn with_twins(rules: Rules) -> Rules {
+    rules
+}
+
+/// No socket that could be connected to a path. Pairs are connected from birth, unless they are of a kind that sends to
+/// any address.
+fn refuse_unix_sockets(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let unix = || argument(0, SeccompCmpOp::Eq, u64::from(libc::AF_UNIX.unsigned_abs()));
+    rules.entry(libc::SYS_socket).or_default().push(SeccompRule::new(vec![unix()?])?);
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let of_kind = argument(1, SeccompCmpOp::MaskedEq(0xf), u64::from(kind.unsigned_abs()))?;
+        rules.entry(libc::SYS_socketpair).or_default().push(SeccompRule::new(vec![unix()?, of_kind])?);
+    }
+    Ok(())
 }
 
 /// The socket families a child may use; `None`: all.
 fn families(network: Network) -> Option<&'static [i32]> {
     match network {
         Network::Off => Some(&[libc::AF_UNIX]),
-        Network::Loopback => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Network::Loopback | Network::Listed => Some(&[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
         Network::Open => None,
     }
 }

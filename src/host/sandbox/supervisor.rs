@@ -12,7 +12,15 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, WaitStatus, setsid, umask};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::{OsStr, OsString};
+#[cfg(target_os = "linux")]
+use std::io::IoSlice;
 use std::io::{ErrorKind, Read, Write};
+#[cfg(target_os = "linux")]
+use std::mem::MaybeUninit;
+#[cfg(target_os = "linux")]
+use std::net::{SocketAddr, TcpListener};
+#[cfg(target_os = "linux")]
+use std::os::fd::BorrowedFd;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -74,15 +82,13 @@ fn close_inherited() {
 }
 
 fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBool) -> Answer {
-    #[cfg(target_os = "linux")]
-    if order.wants_loopback()
-        && let Err(why) = super::network::enter()
-    {
-        return Answer::NoLoopback { why };
-    }
+    let covered = match separate(order, control) {
+        Ok(covered) => covered,
+        Err(why) => return Answer::NoNetwork { why },
+    };
     let (mut input, mut strays) = (input, 0);
     for (turn, argv) in order.commands.iter().enumerate() {
-        let (child, level) = match start(order, argv, !input.is_empty()) {
+        let (child, level) = match start(order, argv, !input.is_empty(), covered.clone()) {
             Ok(started) => started,
             Err(why) => return Answer::NotStarted { turn, why },
         };
@@ -102,12 +108,50 @@ fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBo
     Answer::NotStarted { turn: 0, why: "there is no command".to_owned() }
 }
 
+/// Enters the namespaces that the order needs; whether other programs' sockets are covered, or why not.
+///
+/// # Errors
+/// A network of its own is impossible.
+#[cfg(target_os = "linux")]
+fn separate(order: &Order, control: &mut Control) -> Result<Result<(), String>, String> {
+    let nothing = || Ok(Vec::new());
+    let places = if order.wants_cover() {
+        // Listed before we leave the network that the list is of.
+        super::cover::places(&order.hidden.sockets(), &order.profile().write)
+    } else {
+        nothing()
+    };
+    let to_cover = places.as_ref().is_ok_and(|places| !places.is_empty());
+    let network = order.wants_own_network();
+    let mounts = super::network::enter(network, to_cover)?;
+    if network {
+        control.hand_over(&order.listen)?;
+    }
+    Ok(match (places, mounts) {
+        (Ok(places), Ok(())) if !places.is_empty() => super::cover::cover(&places),
+        (Ok(_), mounts) => mounts,
+        (Err(why), _) => Err(why),
+    })
+}
+
+/// There are no namespaces here.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
+fn separate(_: &Order, _: &mut Control) -> Result<Result<(), String>, String> {
+    Ok(Ok(()))
+}
+
 /// Starts the child from inside the box.
-fn start(order: &Order, argv: &[Bytes], has_input: bool) -> Result<(Child, Level), String> {
+fn start(
+    order: &Order,
+    argv: &[Bytes],
+    has_input: bool,
+    covered: Result<(), String>,
+) -> Result<(Child, Level), String> {
     let mut command = command(order, argv, has_input)?;
-    let profile = order.profile();
+    let (profile, hidden) = (order.profile(), order.hidden.clone());
     let inside = move || -> Result<(Child, Level), String> {
-        let level = confine(&profile)?;
+        let level = confine(&profile, &hidden, covered)?;
         let child = command
             .spawn()
             .map_err(|error| format!("failed to start {}: {error}", Path::new(command.get_program()).display()))?;
@@ -193,6 +237,27 @@ impl Control {
         Some(line)
     }
 
+    /// Listens inside the child's network and gives the sockets to the conductor.
+    #[cfg(target_os = "linux")]
+    fn hand_over(&mut self, places: &[SocketAddr]) -> Result<(), String> {
+        let (Some(first), mut at) = (places.first(), Vec::new()) else { return Ok(()) };
+        let mut sockets = Vec::new();
+        for place in places {
+            match TcpListener::bind(place) {
+                Ok(socket) => {
+                    at.push(*place);
+                    sockets.push(socket);
+                }
+                Err(error) if place == first => return Err(format!("failed to listen at {place}: {error}")),
+                // A machine without IPv6 has no `::1`.
+                Err(_) => {}
+            }
+        }
+        let mut line = serde_json::to_vec(&Answer::Listening { at }).map_err(|error| error.to_string())?;
+        line.push(b'\n');
+        pass(&self.stream, &line, &sockets).map_err(|error| format!("failed to hand over sockets: {error}"))
+    }
+
     fn receive(&mut self) {
         let mut chunk = [0_u8; 8192];
         match self.stream.read(&mut chunk) {
@@ -202,6 +267,21 @@ impl Control {
             Err(_) => self.open = false,
         }
     }
+}
+
+/// Sends a line together with sockets.
+#[cfg(target_os = "linux")]
+fn pass(stream: &UnixStream, line: &[u8], sockets: &[TcpListener]) -> std::io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let handles: Vec<BorrowedFd<'_>> = sockets.iter().map(AsFd::as_fd).collect();
+    let message = SendAncillaryMessage::ScmRights(&handles);
+    let mut space = vec![MaybeUninit::uninit(); message.size()];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(message) {
+        return Err(std::io::Error::other("too many sockets"));
+    }
+    let sent = sendmsg(stream, &[IoSlice::new(line)], &mut ancillary, SendFlags::empty())?;
+    (&*stream).write_all(line.get(sent..).unwrap_or_default())
 }
 
 /// How the watch over a child ended.

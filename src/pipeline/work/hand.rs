@@ -9,10 +9,10 @@ use super::{landing, surroundings, teardown};
 use crate::host::failpoint;
 use crate::host::git::{RefMove, RefName, Repo};
 use crate::host::ids::CommitId;
+use crate::host::redact;
 use crate::integrate::books::{self, Moved};
 use crate::integrate::{Books, BooksError, Landed, Pages, SalvageTag, salvage, with_books, write_board};
 use crate::pipeline::{Fault, Observer, ReportWord, TaskWord, VerifyError, WorkWord, verify};
-use crate::receipts::redact;
 use crate::receipts::{DecisionKind, Receipt};
 use crate::task::layout::Folder;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ impl Hand<'_> {
         match step {
             Step::MakeWorktree => surroundings::make_worktree(self, &life.start),
             Step::Send { iteration, errand } => self.send(seen, life, iteration, errand),
-            Step::Collect => self.collect(seen.standing.progress.iteration, b"", None),
+            Step::Collect => self.collect(seen.standing.progress.iteration, b"", ("exited", "its end was not seen")),
             Step::Judge => self.judge(seen, life),
             Step::Note { iteration } => self.note(seen, iteration),
             Step::Merge => landing::merge(self, seen),

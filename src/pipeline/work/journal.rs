@@ -269,11 +269,6 @@ impl Journal {
         self.path.with_file_name("inbox")
     }
 
-    /// The worker's private home, kept between its turns.
-    pub fn home(&self) -> PathBuf {
-        self.path.with_file_name("home")
-    }
-
     /// Where the task's logs are kept.
     pub fn logs(&self) -> PathBuf {
         self.path.with_file_name("logs")

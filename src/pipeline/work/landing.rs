@@ -38,7 +38,7 @@ pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life) -> Option<(&'s Attempted, 
 /// The report that the worker left with the work, if one can be read.
 fn report_of(hand: &Hand<'_>, seen: &Seen) -> Result<Option<Report>, WorkError> {
     let place = hand.sidecar(seen.standing.progress.iteration)?;
-    let bytes = crate::worker::dispatch::read_left_report(&place).ok().flatten();
+    let bytes = crate::worker::outbox::read_left_report(&place).ok().flatten();
     Ok(bytes.and_then(|bytes| parse_report(&bytes).ok()))
 }
 

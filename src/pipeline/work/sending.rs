@@ -6,12 +6,13 @@ use super::journal::{Entry, Errand};
 use super::standing::{Life, Seen};
 use super::step::Latest;
 use super::surroundings;
+use crate::agent::{Question, Retries, Role, Sessions, ask};
 use crate::host::process::Ending;
+use crate::host::redact;
 use crate::integrate::SalvageTag;
 use crate::receipts::ReportedOutcome;
-use crate::receipts::redact;
-use crate::worker::dispatch::{self, Dispatch};
 use crate::worker::mission::{Mission, Occasion};
+use crate::worker::outbox;
 use crate::worker::{Candidate, Generation, Outcome, Source, pick_report, sidecar_name};
 use std::fs;
 use std::num::NonZeroU32;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 impl Hand<'_> {
     pub(super) fn send(&mut self, seen: &Seen, life: &Life, iteration: u32, errand: Errand) -> Result<(), WorkError> {
-        let program = self.terms.worker.clone().ok_or(WorkError::NoWorker)?;
+        let agent = self.terms.worker.clone().ok_or(WorkError::NoWorker)?;
         if errand == Errand::Repeat {
             let late = matches!(&seen.standing.progress.latest, Latest::Back { ending, .. } if ending == "timed-out" || ending == "idle");
             self.save(life, if late { SalvageTag::TimedOut } else { SalvageTag::Crashed })?;
@@ -28,7 +29,7 @@ impl Hand<'_> {
         let sidecar = self.sidecar(iteration)?;
         let inbox = self.journal.inbox();
         self.effect(|| {
-            dispatch::clear_reports(&inbox).map_err(io("empty", &inbox))?;
+            outbox::clear_reports(&inbox).map_err(io("empty", &inbox))?;
             match fs::remove_file(&sidecar) {
                 Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &sidecar)(why)),
                 _ => Ok(()),
@@ -42,24 +43,30 @@ impl Hand<'_> {
         fs::create_dir_all(&logs).map_err(io("make", &logs))?;
         let log = logs.join(format!("worker-{}.log", self.journal.entries().len()));
         let limits = &self.terms.settings.limits;
-        let order = Dispatch {
-            command: &program.command,
-            env: &program.env,
+        let sessions = Sessions::of(&self.repo.own_dir(), self.id()).map_err(|why| self.inconsistent(why))?;
+        let question = Question {
+            agent: &agent,
+            role: Role::Worker,
+            hosts: &self.terms.settings.sandbox.allow_hosts,
             confined: self.terms.confined(),
             brief: brief.as_bytes(),
-            worktree: &self.worktree(),
-            report: &report,
-            home: &self.journal.home(),
+            room: &self.worktree(),
+            sessions: Some(&sessions),
+            report: Some(&report),
             wall: Duration::from_secs(limits.worker_seconds),
-            idle: (limits.worker_idle_seconds > 0).then(|| Duration::from_secs(limits.worker_idle_seconds)),
+            retries: Retries { most: limits.agent_retries, pause: Duration::from_secs(limits.agent_pause_seconds) },
             log_bytes: limits.log_bytes,
             log: &log,
         };
-        let ended = dispatch::send(self.repo.host(), &order);
-        if ended.ending == Ending::Cancelled {
+        let reply = ask(self.repo.host(), &question);
+        if reply.ending == Ending::Cancelled {
             return Err(WorkError::Interrupted);
         }
-        self.collect(iteration, &ended.stdout, Some(&ended.ending))
+        let (code, how) = match reply.heard() {
+            Ok(_) => (reply.ending.code(), reply.ending.sentence()),
+            Err(silence) => (silence.code, silence.why),
+        };
+        self.collect(iteration, &reply.answer, (code, &how))
     }
 
     fn brief(
@@ -98,9 +105,9 @@ impl Hand<'_> {
     }
 
     /// Takes in what a worker left and what it said, and keeps a copy where the peer's tools look for it.
-    pub(super) fn collect(&mut self, iteration: u32, said: &[u8], ending: Option<&Ending>) -> Result<(), WorkError> {
+    pub(super) fn collect(&mut self, iteration: u32, said: &[u8], (code, how): (&str, &str)) -> Result<(), WorkError> {
         let place = self.journal.inbox().join(format!("{}.iter-{iteration}.md", self.id()));
-        let left = dispatch::read_left_report(&place);
+        let left = outbox::read_left_report(&place);
         let refused = left.as_ref().err().map(|why| format!("{}: {why}", place.display()));
         let left = left.ok().flatten();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
@@ -109,7 +116,7 @@ impl Hand<'_> {
         }
         candidates.push(Candidate { source: Source::Transcript, text: said });
         let at = self.repo.host().clock.now();
-        let code = ending.map_or("exited", Ending::code).to_owned();
+        let code = code.to_owned();
         let picked = pick_report(&candidates, Some(self.id()));
         let entry = match picked {
             Ok(picked) => {
@@ -125,8 +132,7 @@ impl Hand<'_> {
                 Entry::Returned { outcome, source: Some(picked.source), ending: code, why, at }
             }
             Err(none) => {
-                let how = ending.map_or_else(|| "was not seen to end".to_owned(), Ending::sentence);
-                let why = format!("the worker {how}; {}{none}", refused.map(|why| why + "; ").unwrap_or_default());
+                let why = format!("the worker: {how}; {}{none}", refused.map(|why| why + "; ").unwrap_or_default());
                 Entry::Returned { outcome: ReportedOutcome::None, source: None, ending: code, why, at }
             }
         };

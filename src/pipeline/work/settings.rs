@@ -1,11 +1,12 @@
 //! What a run has settled once: the branch, its board's layout, the settings, the worker's program.
 
 use super::{WorkError, WorkRequest};
-use crate::config::{Bookkeeper, SandboxRequirement, Settings, VerifierProgram};
+use crate::agent::{Agent, locate, settle_agent};
+use crate::config::{Bookkeeper, SandboxRequirement, Settings};
 use crate::host::git::{RefName, Repo};
 use crate::host::path::escape;
 use crate::pipeline::settings::settle_settings;
-use crate::pipeline::{ReportWord, TaskWord, VerifyRequest, WorkWord};
+use crate::pipeline::{ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
 use crate::receipts::Origin;
 use crate::task::layout::Layout;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(super) struct Terms {
     pub(super) keeper: Bookkeeper,
     pub(super) settings: Settings,
     /// None: nobody can be sent out, only recovery and landing are possible.
-    pub(super) worker: Option<VerifierProgram>,
+    pub(super) worker: Option<Agent>,
     pub(super) verifier: Option<String>,
 }
 
@@ -36,7 +37,12 @@ impl Terms {
         let default = if layout == Layout::Board { Bookkeeper::Conductor } else { Bookkeeper::Worker };
         let keeper = settings.scope.bookkeeping.unwrap_or(default);
         let named = request.worker.as_deref().or_else(|| repo.host().env.text(WORKER_VARIABLE));
-        let worker = named.map(|name| program(&settings, name)).transpose()?;
+        let named = named.or(settings.agents.worker.as_deref());
+        let confined = settings.sandbox.require != Some(SandboxRequirement::None);
+        let mut worker = named.map(|name| settle_agent(name, &settings)).transpose().map_err(VerifyError::from)?;
+        if let Some(agent) = &mut worker {
+            locate(repo.host(), agent, repo.top(), confined).map_err(VerifyError::from)?;
+        }
         Ok(Self { target, top: main_top(repo), layout, keeper, settings, worker, verifier: request.verifier.clone() })
     }
 
@@ -66,15 +72,6 @@ pub(super) fn judgement(start: &Path, verifier: Option<String>) -> VerifyRequest
         seal_floor: false,
         origin: Origin::Work,
     }
-}
-
-fn program(settings: &Settings, name: &str) -> Result<VerifierProgram, WorkError> {
-    let found = settings.verifiers.get(name).filter(|program| !program.command.is_empty());
-    found.cloned().ok_or_else(|| {
-        let known: Vec<&str> = settings.verifiers.keys().map(String::as_str).collect();
-        let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-        WorkError::UnknownWorker { name: escape(name.as_bytes()), known }
-    })
 }
 
 /// The branch to land on, as a full name.

@@ -128,7 +128,7 @@ pub(super) fn is_worktree(repo: &Repo, folder: &Path) -> bool {
 
 fn has_report(inbox: &Path, id: &TaskId, iteration: u32) -> bool {
     let place = inbox.join(format!("{id}.iter-{iteration}.md"));
-    let Ok(Some(bytes)) = crate::worker::dispatch::read_left_report(&place) else { return false };
+    let Ok(Some(bytes)) = crate::worker::outbox::read_left_report(&place) else { return false };
     pick_report(&[Candidate { source: Source::Sidecar, text: &bytes }], Some(id.as_str())).is_ok()
 }
 

@@ -242,6 +242,8 @@ fn returned(standing: &Standing, outcome: ReportedOutcome, ending: &str, why: &s
         ReportedOutcome::Unreadable | ReportedOutcome::None => match ending {
             // The machine's fault, or the user's wish: nothing is used up.
             "not-started" | "lost" | "cancelled" => hold("worker-not-run", why),
+            // Its service failed, by the program's own word.
+            failed if failed.starts_with("failed-") => hold("worker-not-run", why),
             _ if progress.repeated => hold("lost-result", format!("no readable report, twice: {why}")),
             _ => Step::Send { iteration: progress.iteration.max(1), errand: Errand::Repeat },
         },

@@ -143,7 +143,10 @@ impl TestRepo {
     pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Outcome {
         // A copy: the binary itself may lie where nobody may enter.
         let program = self.root().join("countersign");
-        std::fs::copy(BINARY, &program).unwrap();
+        // By a program of its own: a file that this process writes may still be open in a child that another test is
+        // starting, and a program that is open for writing cannot be started.
+        let copied = self.command("cp", self.root()).arg(BINARY).arg(&program).status().unwrap();
+        assert!(copied.success(), "cannot copy {BINARY}");
         let mut command = self.command("setpriv", &self.path());
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
         let mut outcome = Self::finish(command, args, &[], b"");
@@ -286,7 +289,7 @@ pub(crate) fn write(dir: &Path, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>)
 }
 
 /// Writes a program.
-pub(super) fn write_script(path: &Path, text: &str) {
+pub(crate) fn write_script(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     write(Path::new("/"), path, text);
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -298,7 +301,7 @@ fn tmpfs() -> PathBuf {
     if variable("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-fn search_path() -> OsString {
+pub(super) fn search_path() -> OsString {
     variable("PATH").expect("the tests need a PATH")
 }
 
@@ -319,8 +322,16 @@ fn installed_tools() -> Vec<(&'static str, PathBuf)> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests read the environment here only")]
-fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// Says aloud that a test, or a part of it, was skipped. Not with a macro: what those print is kept back when a test
+/// passes, and `.ci/run` counts these lines.
+pub(crate) fn skip(why: &str) {
+    let thread = std::thread::current();
+    let line = format!("\nSKIPPED {}: {why}\n", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
 fn holds(text: &[u8], part: &[u8]) -> bool {

@@ -79,7 +79,7 @@ fn a_lost_report_is_asked_for_once_and_uses_up_no_attempt() {
         let twice = Standing { progress: Progress { repeated: true, ..lost.progress.clone() }, ..lost };
         assert_eq!(code(&next(&twice)), "lost-result");
     }
-    for ending in ["not-started", "lost", "cancelled"] {
+    for ending in ["not-started", "lost", "cancelled", "failed-credentials"] {
         assert_eq!(code(&next(&back(ReportedOutcome::None, ending))), "worker-not-run");
     }
     assert_eq!(code(&next(&back(ReportedOutcome::Failed, "exited"))), "worker-failed");

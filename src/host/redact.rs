@@ -8,8 +8,22 @@ mod shapes;
 
 use crate::host::digest::digest;
 use crate::host::path::RepoPath;
+use regex::bytes::Regex;
 use shapes::{ENV_ASSIGNMENT, SHAPE_SET, SHAPES, is_example, is_harmless};
 use std::ops::Range;
+use std::sync::LazyLock;
+
+/// What a bounded log says in place of its middle (see `host::process`).
+static LEFT_OUT: LazyLock<Regex> = LazyLock::new(compile_left_out);
+/// How much is masked at most at the edge of a cut: more than any token.
+const LONGEST_EDGE: usize = 4_200;
+/// The least that is.
+const SHORTEST_EDGE: usize = 6;
+
+#[expect(clippy::expect_used, reason = "the expression is constant and a test compiles it")]
+fn compile_left_out() -> Regex {
+    Regex::new(r"(?-u)\n\[countersign: [0-9]{1,20} bytes left out here\]\n").expect("it compiles")
+}
 
 /// How every mask begins.
 const MASK: &[u8] = b"[redacted:";
@@ -42,9 +56,40 @@ pub fn redact(bytes: &[u8]) -> Redacted {
 }
 
 /// Masks every secret in a log. A log is bounded, so it is masked as a whole: a token that arrived in two pieces is one
-/// token here.
+/// token here. Where the middle of a log was left out, the half lines at both edges are masked too: each may hold half
+/// a token, or a token without the name it is known by.
 pub fn redact_log(bytes: &[u8]) -> Redacted {
-    redact(bytes)
+    let mut spans = spans(bytes, false);
+    spans.extend(edges(bytes));
+    mask(bytes, &apart(spans))
+}
+
+/// Masks a text and then cuts it to so many characters; the mask of a secret at the cut is cut, the secret is not. True
+/// if something is missing.
+pub fn redact_and_cut(text: &str, most: usize) -> (String, bool) {
+    let masked = redact_text(text);
+    let kept: String = masked.chars().take(most).collect();
+    let cut = kept.len() < masked.len();
+    (kept, cut)
+}
+
+/// The half lines before and after each place where a log was cut.
+fn edges(bytes: &[u8]) -> Vec<Span> {
+    let mut found = Vec::new();
+    for gap in LEFT_OUT.find_iter(bytes) {
+        let (before, after) =
+            (bytes.get(..gap.start()).unwrap_or_default(), bytes.get(gap.end()..).unwrap_or_default());
+        let head = before.iter().rev().take(LONGEST_EDGE).take_while(|byte| **byte != b'\n').count();
+        let tail = after.iter().take(LONGEST_EDGE).take_while(|byte| **byte != b'\n').count();
+        for at in [gap.start() - head..gap.start(), gap.end()..gap.end() + tail] {
+            let half = bytes.get(at.clone()).unwrap_or_default();
+            // Shorter than any recognisable part of a secret, or masked before.
+            if half.len() >= SHORTEST_EDGE && !half.starts_with(MASK) {
+                found.push(Span { shape: "cut-line", at });
+            }
+        }
+    }
+    found
 }
 
 /// Masks a text made from known UTF-8.
@@ -74,8 +119,7 @@ struct Span {
     at: Range<usize>,
 }
 
-/// Where the secrets are, in order, without overlap: of two that overlap the one that starts first counts, then the
-/// longer one.
+/// Where the secrets are, in order, without overlap.
 fn spans(bytes: &[u8], assignments: bool) -> Vec<Span> {
     let mut found = Vec::new();
     for index in SHAPE_SET.matches(bytes) {
@@ -86,25 +130,23 @@ fn spans(bytes: &[u8], assignments: bool) -> Vec<Span> {
         let shape = &*ENV_ASSIGNMENT;
         collect(shape.name, &shape.program, shape.is_secret, bytes, &mut found);
     }
-    found.sort_by_key(|span| (span.at.start, usize::MAX - span.at.end));
-    let mut free = 0;
-    found.retain(|span| {
-        let keep = span.at.start >= free;
-        if keep {
-            free = span.at.end;
-        }
-        keep
-    });
-    found
+    apart(found)
 }
 
-fn collect(
-    name: &'static str,
-    program: &regex::bytes::Regex,
-    is_secret: fn(&[u8]) -> bool,
-    bytes: &[u8],
-    found: &mut Vec<Span>,
-) {
+/// Of spans that overlap one is made, named after the first, so that nothing either of them covers is left.
+fn apart(mut found: Vec<Span>) -> Vec<Span> {
+    found.sort_by_key(|span| (span.at.start, usize::MAX - span.at.end));
+    let mut apart: Vec<Span> = Vec::new();
+    for span in found {
+        match apart.last_mut() {
+            Some(last) if span.at.start < last.at.end => last.at.end = last.at.end.max(span.at.end),
+            _ => apart.push(span),
+        }
+    }
+    apart
+}
+
+fn collect(name: &'static str, program: &Regex, is_secret: fn(&[u8]) -> bool, bytes: &[u8], found: &mut Vec<Span>) {
     for caught in program.captures_iter(bytes) {
         let Some(value) = caught.get(1) else { continue };
         let raw = value.as_bytes();
