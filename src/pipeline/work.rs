@@ -16,7 +16,7 @@ pub mod step;
 mod surroundings;
 mod teardown;
 
-pub use crew::work;
+pub use crew::{plan_only, work};
 pub use status::{TaskStatus, status};
 
 use super::{Fault, VerifyError};

@@ -74,6 +74,16 @@ pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)
     })
 }
 
+/// What [`work`] would start and why the rest waits. Nothing is touched.
+///
+/// # Errors
+/// See [`WorkError`].
+pub fn plan_only(request: &WorkRequest, host: &Host) -> Result<Plan, WorkError> {
+    let repo = Repo::discover(host, &request.start)?;
+    let target = super::settings::target(&repo, request.into.as_deref())?;
+    Ok(plan(&board_at(&repo, &target)?, &request.names)?)
+}
+
 /// The board as the target's tip has it.
 pub(super) fn board_at(repo: &Repo, target: &crate::host::git::RefName) -> Result<Board, WorkError> {
     let tip = repo.read_ref(target)?.ok_or_else(|| WorkError::NoTarget(target.to_string()))?;

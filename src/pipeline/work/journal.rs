@@ -77,13 +77,6 @@ pub enum From {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "entry", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Entry {
-    /// A step begins. What it does can be seen in the repository, so its end needs no line of its own.
-    Begins {
-        /// The step's name.
-        step: String,
-        /// When.
-        at: Timestamp,
-    },
     /// A worker is sent out.
     Sent {
         /// Which life of the task: the commit that took it from `todo`.

@@ -107,9 +107,16 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
     let fails = u32::try_from(attempts.iter().filter(sent_back).count()).unwrap_or(u32::MAX);
     let heading = format!("## Verifier note (iteration {fails})");
     let noted = String::from_utf8_lossy(&page).lines().any(|line| line.trim_end() == heading);
+    let place = terms.worktree(subject.id.as_str());
+    // One that an earlier life left is not this life's: its work is measured against another commit.
+    let worktree = is_worktree(repo, &place)
+        && match (folder, &life) {
+            (Some(Folder::Doing), Some(life)) => descends(repo, &place, &life.start)?,
+            _ => true,
+        };
     let standing = Standing {
         folder,
-        worktree: is_worktree(repo, &terms.worktree(subject.id.as_str())),
+        worktree,
         fails,
         sealed: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
         decision: attempts.last().and_then(|attempt| attempt.decision.clone()),
@@ -124,6 +131,15 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
 pub(super) fn is_worktree(repo: &Repo, folder: &Path) -> bool {
     let inside = || repo.discover_beside(folder).ok();
     folder.join(".git").is_file() && inside().is_some_and(|inside| inside.common_dir() == repo.common_dir())
+}
+
+/// True if what is checked out in a worktree has this commit in its history.
+fn descends(repo: &Repo, place: &Path, start: &CommitId) -> Result<bool, WorkError> {
+    let head = repo.discover_beside(place)?.resolve("HEAD")?;
+    Ok(match head {
+        Some(head) => head == *start || repo.is_ancestor(start, &head)?,
+        None => false,
+    })
 }
 
 fn has_report(inbox: &Path, id: &TaskId, iteration: u32) -> bool {

@@ -93,7 +93,7 @@ fn doing(last: &Entry) -> String {
         Entry::Saved { .. } => "its work was saved",
         Entry::Landing { .. } => "it is landing",
         Entry::Landed { .. } => "it landed",
-        Entry::Held { .. } | Entry::Resumed { .. } | Entry::Begins { .. } => "it is being taken up",
+        Entry::Held { .. } | Entry::Resumed { .. } => "it is being taken up",
     }
     .to_owned()
 }

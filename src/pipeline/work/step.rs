@@ -148,7 +148,7 @@ impl Progress {
                 };
             }
             Entry::Landed { commit, .. } => self.latest = Latest::Landed(commit.clone()),
-            Entry::Sent { .. } | Entry::Begins { .. } | Entry::Saved { .. } | Entry::Landing { .. } => {}
+            Entry::Sent { .. } | Entry::Saved { .. } | Entry::Landing { .. } => {}
         }
     }
 }

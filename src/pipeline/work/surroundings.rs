@@ -2,11 +2,13 @@
 
 use super::WorkError;
 use super::hand::{Hand, io, move_own};
+use super::journal::Entry;
 use super::settings::Terms;
 use super::standing::{Life, Subject, is_worktree};
 use crate::host::git::Repo;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
+use crate::integrate::{SalvageTag, Settled, remove_worktree, salvage};
 use crate::task::layout::{DECISIONS, Folder};
 use crate::worker::mission::Page;
 use std::ffi::OsStr;
@@ -76,7 +78,9 @@ fn newest(diary: &str) -> String {
 pub(super) fn make_worktree(hand: &mut Hand<'_>, start: &CommitId) -> Result<(), WorkError> {
     let folder = hand.terms.top.join(".worktrees");
     let place = hand.worktree();
-    if place.exists() && !is_worktree(&hand.repo, &place) {
+    if is_worktree(&hand.repo, &place) {
+        clear_earlier_life(hand, start)?;
+    } else if place.exists() {
         let empty = fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none());
         if !empty {
             return Err(WorkError::InTheWay(place));
@@ -106,6 +110,17 @@ pub(super) fn make_worktree(hand: &mut Hand<'_>, start: &CommitId) -> Result<(),
         repo.git().run(words.into_iter().chain([place.as_os_str(), OsStr::new(short)]))?;
         Ok(())
     })
+}
+
+/// Takes away the worktree that an earlier life of the task left, once its work is saved.
+fn clear_earlier_life(hand: &mut Hand<'_>, start: &CommitId) -> Result<(), WorkError> {
+    let inside = hand.repo.discover_beside(&hand.worktree())?;
+    let head = inside.resolve("HEAD")?.ok_or_else(|| hand.inconsistent("its worktree has no commit checked out"))?;
+    let base = hand.repo.merge_base(start, &head)?.unwrap_or(head);
+    let saved = salvage(&inside, &hand.terms.top, &hand.subject.id, SalvageTag::Discarded, &base)?;
+    let record = saved.record().clone();
+    hand.record(Entry::Saved { tag: record.tag, reference: record.reference, patch: record.patch })?;
+    hand.effect(|| Ok(remove_worktree(&hand.repo, Settled::Salvaged(saved))?))
 }
 
 /// Keeps the commits of a task's branch reachable after the branch moves or goes.
