@@ -40,13 +40,21 @@ pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
         }
     };
     let mut console = Console::new();
-    match dispatch(cli, cancel, &mut console) {
+    let code = match dispatch(cli, cancel, &mut console) {
         Ok(code) => code,
         Err(why) => {
             console.error(&why);
             code_of(&why)
         }
+    };
+    if let Some(why) = console.lost() {
+        // Whoever reads an answer that is cut must not take the exit code for it.
+        console.error(&anyhow::anyhow!(
+            "the answer was not written to standard output: {why}; make room there and ask again"
+        ));
+        return ExitCode::Environment;
     }
+    code
 }
 
 fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<ExitCode> {

@@ -10,11 +10,12 @@ pub(crate) struct Console {
     out: io::Stdout,
     err: io::Stderr,
     events: bool,
+    lost: Option<io::Error>,
 }
 
 impl Console {
     pub(crate) fn new() -> Self {
-        Self { out: io::stdout(), err: io::stderr(), events: false }
+        Self { out: io::stdout(), err: io::stderr(), events: false, lost: None }
     }
 
     /// Prints every receipt as a JSON line from now on.
@@ -22,9 +23,23 @@ impl Console {
         self.events = true;
     }
 
-    /// One line of the answer. A closed pipe is the reader's choice, not an error.
+    /// One line of the answer. A closed pipe is the reader's choice; any other loss is told by [`Console::lost`].
     pub(crate) fn answer(&mut self, line: &str) {
-        _ = writeln!(self.out, "{line}");
+        if let Err(why) = writeln!(self.out, "{line}")
+            && why.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.get_or_insert(why);
+        }
+    }
+
+    /// Why part of the answer did not reach its reader, if it did not.
+    pub(crate) fn lost(&mut self) -> Option<io::Error> {
+        if let Err(why) = self.out.flush()
+            && why.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.get_or_insert(why);
+        }
+        self.lost.take()
     }
 
     /// One line of narration.

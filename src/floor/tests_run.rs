@@ -26,6 +26,7 @@ pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
 pub(in crate::floor) use runner::listing_script;
 pub use runner::{KnownRunner, RUNNERS};
+pub use toolchain::circumstances;
 pub(in crate::floor) use toolchain::identity;
 
 use super::reports::{Format, Reading};

@@ -14,7 +14,7 @@ use crate::task::dependency::{Found, Rule};
 use crate::task::layout::{Folder, Layout};
 use crate::task::{Task, TaskId, read_markdown};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A task file larger than this is refused.
 const LARGEST_TASK: u64 = 4 << 20;
@@ -209,14 +209,40 @@ fn task_of_board(board: &Board, id: &str, base: &Base) -> Result<AskedTask, Veri
     }
 }
 
-/// The path of a file inside the repository, seen from whichever of its worktrees holds it.
+/// The path of a file inside the repository, seen from whichever of its worktrees holds it: by its words, or by where
+/// its folder really is. By its words first: a worker may have put a link to elsewhere in the place of the folder, or
+/// taken it away, and the task is still the base's.
 fn inside_any_worktree(repo: &Repo, file: &Path) -> Option<RepoPath> {
-    // The folder is resolved, the last part is not: the file itself may be gone, or be a link.
-    let folder = file.parent()?.canonicalize().ok()?;
-    let full = folder.join(file.file_name()?);
-    let found =
-        tops(repo).into_iter().find_map(|top| full.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned))?;
+    let written = plain(file);
+    // The last part is never resolved: the file itself may be gone, or be a link.
+    let real = real_folder(written.parent()?).join(written.file_name()?);
+    let tops: Vec<PathBuf> =
+        tops(repo).into_iter().flat_map(|top| [top.canonicalize().ok(), Some(top)]).flatten().collect();
+    let under = |path: &Path| tops.iter().find_map(|top| path.strip_prefix(top).ok().map(Path::to_owned));
+    let found = under(&written).or_else(|| under(&real))?;
     Some(RepoPath::from_bytes(found.as_os_str().as_encoded_bytes()))
+}
+
+/// A path without `.` and `..`, by its words alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut kept = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = kept.pop(),
+            Component::CurDir => {}
+            other => kept.push(other),
+        }
+    }
+    kept
+}
+
+/// Where a folder really is, as far as it is there.
+fn real_folder(folder: &Path) -> PathBuf {
+    let there = folder.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match there {
+        Some((above, real)) => folder.strip_prefix(above).map_or(real.clone(), |rest| real.join(rest)),
+        None => folder.to_owned(),
+    }
 }
 
 fn task_at_base(repo: &Repo, base_tree: &TreeId, base: &Base, path: RepoPath) -> Result<AskedTask, VerifyError> {

@@ -2,6 +2,7 @@
 
 use super::asking::{self, Asked};
 use super::recorder::Recorder;
+use super::replay::replay;
 use super::report::{Reported, read_report};
 use super::settings::{Settled, settle_settings};
 use super::{Observer, Outcome, VerifyError, VerifyRequest};
@@ -93,20 +94,23 @@ fn cache_key(
         if request.all_checks { "all" } else { "" },
         if request.no_tests { "no tests" } else { "" },
         &settled.verifier.files(&asked.repo),
+        &floor::tests_run::circumstances(asked.repo.host()),
         env!("CARGO_PKG_VERSION"),
     ];
     digest(parts.join("\n").as_bytes())
 }
 
-/// A PASS or a FAIL that was already sealed under the same key. Holds are tried again.
+/// A PASS or a FAIL that was already sealed under the same key, and that its receipts still give: a case lies where
+/// others can write. Holds are tried again.
 fn judged_before(asked: &Asked, key: &str) -> Result<Option<Outcome>, VerifyError> {
     let Some(task) = &asked.task else { return Ok(None) };
     for commit in case::attempts(&asked.repo, &task.task.case_key())? {
         let sealed = case::read(&asked.repo, &commit)?;
         let same = sealed.attempt.receipts.iter().any(|r| matches!(&r.fact, Fact::Settings(s) if s.key == key));
-        if let Some(mut outcome) =
-            Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string())).filter(|_| same)
-            && matches!(outcome.decision.kind, DecisionKind::Land | DecisionKind::SendBack)
+        let ended = |outcome: &Outcome| matches!(outcome.decision.kind, DecisionKind::Land | DecisionKind::SendBack);
+        let stored = Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string()));
+        if let Some(mut outcome) = stored.filter(|outcome| same && ended(outcome))
+            && replay(&asked.repo, &sealed).is_ok_and(|found| found.agrees)
         {
             outcome.judged_before = true;
             outcome.task_inferred.clone_from(&task.inferred);

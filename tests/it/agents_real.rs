@@ -2,4 +2,6 @@
 //! no network but 127.0.0.1 is used.
 
 mod installed;
+mod judging;
 mod loose;
+mod resuming;

@@ -2,7 +2,9 @@
 //! and its report are named.
 
 use crate::support::trial::{ID, Trial, assert_replays};
-use crate::support::{Board, FakeVerifier, Outcome, TestRepo, assert_again_changes_nothing, assert_invariants, write};
+use crate::support::{
+    Board, FakeVerifier, Outcome, TestRepo, assert_again_changes_nothing, assert_invariants, variable, write,
+};
 use serde_json::Value;
 use std::ffi::OsStr;
 
@@ -112,6 +114,42 @@ fn a_replay_agrees_for_every_decision_and_an_edited_case_is_found_out() {
     edited.repo.run(&["replay", ID, "--attempt", "9"]).exits(2).says("attempt 9");
     let shown = trial.repo.run(&["receipts", ID, "--attempt", "1"]).exits(0);
     assert!(shown.stdout.contains("decided   land: verified"), "{shown}");
+}
+
+#[test]
+fn a_sealed_case_is_believed_only_as_far_as_its_receipts_go_and_where_it_was_made() {
+    let lie = honest();
+    lie.work("checks/greets.sh", "grep -q goodbye greeting.txt\n");
+    let said = lie.verify(&[]).exits(1);
+    let receipts = lie.sealed(&said, "receipts.jsonl");
+    let decided = receipts.lines().last().unwrap();
+    let forged = receipts.replace(decided, &decided.replace("send-back", "land"));
+    assert_ne!(forged, receipts);
+    forge(&lie.repo, &said, "receipts.jsonl", &forged);
+    let again = lie.verify(&[]).exits(1);
+    assert_eq!(again.json()["judged-before"], false, "{again}");
+
+    // Other programs on the search path may answer otherwise: what was judged with them is no answer here.
+    let trial = honest();
+    trial.verify(&[]).exits(0);
+    assert_eq!(trial.verify(&[]).json()["judged-before"], true);
+    let elsewhere = format!("{}:/nowhere", variable("PATH").unwrap().to_str().unwrap());
+    let args = ["verify", ID, "--json"];
+    let other = trial.repo.run_with(&trial.repo.path(), &args, &[("PATH", OsStr::new(&elsewhere))], b"").exits(0);
+    assert_eq!(other.json()["judged-before"], false, "{other}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_not_taken_for_one() {
+    let trial = honest();
+    for args in [&["verify", ID][..], &["verify", ID, "--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = trial.repo.command(env!("CARGO_BIN_EXE_countersign"), &trial.repo.path());
+        let done = command.args(args).stdout(full).output().unwrap();
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(4), "{told}");
+        assert!(told.contains("the answer was not written to standard output"), "{told}");
+    }
 }
 
 /// Puts a case commit with this text as one of its pages on top of the sealed one.

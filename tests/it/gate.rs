@@ -1,6 +1,7 @@
 //! What judges a claim is not the claim's to write, with a board or without one.
 
-use crate::support::{Outcome, TestRepo};
+use crate::support::{Outcome, TestRepo, write};
+use std::os::unix::fs::symlink;
 
 const SETTINGS: &str = "tests:\n  command: sh run.sh\n  report: out.xml\n  format: junit\n  canary: false\n";
 const TESTS: &str = "printf '<testsuite><testcase name=\"a\"/></testsuite>' > out.xml\n";
@@ -174,4 +175,31 @@ fn a_repository_of_another_user_is_said_to_be_one() {
     let refused = repo.run_as_nobody(&["verify", "--floor"]);
     assert_eq!(refused.code, Some(4), "{refused}");
     assert!(refused.stderr.contains("safe.directory"), "{refused}");
+}
+
+#[test]
+fn a_task_s_folder_that_the_claim_replaced_or_took_away_leaves_the_task_the_base_s() {
+    let weaker = "# Add it\n\n## Acceptance criteria\n\n- [ ] It is there — file: `docs/own.md`\n";
+    for (replaced, code) in [(true, 1), (false, 1)] {
+        let repo = TestRepo::new();
+        let ignored = "out.xml\n*.local\n";
+        let own = [("run.sh", TESTS), (".agentheim/countersign.yaml", SETTINGS), (".gitignore", ignored)];
+        for (path, text) in own.iter().chain(&[("docs/task.md", TASK)]) {
+            repo.write(path, text);
+        }
+        let base = repo.commit("base");
+        std::fs::remove_dir_all(repo.path().join("docs")).unwrap();
+        repo.write("work.txt", "work\n");
+        if replaced {
+            let elsewhere = repo.root().join("own");
+            write(&elsewhere, "task.md", weaker);
+            write(&elsewhere, "own.md", "");
+            symlink(&elsewhere, repo.path().join("x.local")).unwrap();
+            symlink("x.local", repo.path().join("docs")).unwrap();
+        }
+        let judged = repo.run(&["verify", "docs/task.md", "--json", "--base", &base]);
+        assert_eq!(judged.code, Some(code), "{judged}");
+        assert_eq!(judged.json()["task-source"], "base:docs/task.md", "{judged}");
+        assert_eq!(found(&judged, "tamper"), "deny", "{judged}");
+    }
 }

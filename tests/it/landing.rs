@@ -617,6 +617,62 @@ mod moving {
         }
     }
 
+    /// A commit that adds one file to the branch's tip, by trees alone.
+    fn addition(repo: &Repo, name: &str) -> (CommitId, CommitId) {
+        let tip = repo.read_ref(&main_branch()).unwrap().unwrap();
+        let blob = repo.write_blob(name.as_bytes()).unwrap();
+        let edits = [(RepoPath::from(name), Some((0o100_644, blob.to_string())))].into();
+        let tree = repo.edit_tree(&repo.tree_of(&tip).unwrap(), &edits).unwrap();
+        let commit = repo.commit_as_user(&tree, &tip, Timestamp(1_700_000_900), name).unwrap();
+        (tip, commit)
+    }
+
+    #[test]
+    fn a_person_who_commits_meanwhile_loses_nothing_and_sees_no_phantom_change() {
+        const EACH: usize = 12;
+        let repo = TestRepo::new();
+        repo.write("edited.txt", "0\n");
+        repo.commit("a file to edit");
+        repo.write("edited.txt", "edited, never committed\n");
+        let host = repo.host();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..EACH {
+                    let name = format!("person-{number}");
+                    repo.write(&name, &name);
+                    // Another git holds the index for a moment: a person tries again.
+                    let again = |words: &[&str]| {
+                        let done = (0..10_000).any(|_| repo.try_git_in(&repo.path(), words).status.success());
+                        assert!(done, "{words:?} never succeeds");
+                    };
+                    again(&["add", &name]);
+                    again(&["commit", "-q", "-m", &name]);
+                }
+            });
+            let ours = open(&host, &repo.path());
+            let mut landed = 0;
+            while landed < EACH {
+                let (tip, commit) = addition(&ours, &format!("landed-{landed}"));
+                match ours.move_branch(&main_branch(), &tip, &commit, "test").unwrap() {
+                    BranchMove::Moved(_) => landed += 1,
+                    BranchMove::Raced | BranchMove::Refused(Obstacle::Locked { .. }) => {}
+                    BranchMove::Refused(obstacle) => panic!("{obstacle}"),
+                }
+            }
+        });
+        assert_eq!(repo.git(&["status", "--porcelain"]), " M edited.txt");
+        assert_eq!(repo.git(&["rev-list", "--count", "HEAD"]), (2 * EACH + 2).to_string());
+        let names = repo.git(&["ls-tree", "--name-only", "HEAD"]);
+        for number in 0..EACH {
+            for who in ["person", "landed"] {
+                let name = format!("{who}-{number}");
+                assert!(names.lines().any(|line| line == name), "{name}: {names}");
+                assert!(repo.path().join(&name).exists(), "{name}");
+            }
+        }
+        repo.no_lock_left();
+    }
+
     #[test]
     fn a_stale_old_value_moves_nothing_and_leaves_no_lock() {
         let repo = TestRepo::new();

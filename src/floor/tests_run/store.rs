@@ -80,11 +80,7 @@ impl Store {
         if settings.sandbox.require == Some(SandboxRequirement::None) || !probe_box(host).enforced {
             return None;
         }
-        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), toolchain::fingerprint(host)];
-        let home = host.env.get("HOME").map(|home| ("HOME".into(), home.to_owned()));
-        for (name, value) in host.env.for_child().into_iter().chain(home) {
-            parts.push(escape(name.as_encoded_bytes()) + "=" + &escape(value.as_encoded_bytes()));
-        }
+        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), toolchain::circumstances(host)];
         parts.push(serde_json::to_string(&(&settings.tests, &settings.sandbox, &settings.limits)).ok()?);
         Some(Self { folder: repo.own_dir().join("tests"), circumstances: digest(parts.join("\n").as_bytes()) })
     }

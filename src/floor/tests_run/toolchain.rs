@@ -41,8 +41,18 @@ const PROGRAMS: &[&str] = &[
     "sh",
 ];
 
+/// A digest of what a run depends on besides its tree and command: the tools, and the variables that children are given.
+pub fn circumstances(host: &Host) -> String {
+    let mut parts = vec![fingerprint(host)];
+    let home = host.env.get("HOME").map(|home| ("HOME".into(), home.to_owned()));
+    for (name, value) in host.env.for_child().into_iter().chain(home) {
+        parts.push(escape(name.as_encoded_bytes()) + "=" + &escape(value.as_encoded_bytes()));
+    }
+    digest(parts.join("\n").as_bytes())
+}
+
 /// A digest that changes with the tools.
-pub(super) fn fingerprint(host: &Host) -> String {
+fn fingerprint(host: &Host) -> String {
     let mut found = String::new();
     let path = host.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
     let folders: Vec<&Path> = path.as_bytes().split(|b| *b == b':').map(|f| Path::new(OsStr::from_bytes(f))).collect();

@@ -1,6 +1,7 @@
 //! The agent programs that people use: found, of which version, with a log-in, and whether their model answers at all.
 
 use super::{Condition, Observation};
+use crate::agent::{PROGRAMS, Program};
 use crate::host::Host;
 use crate::host::path::escape;
 use crate::host::process::{Launch, Limits, run_to_end};
@@ -14,76 +15,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a model's server may take to accept a connection.
 const HELLO: Duration = Duration::from_secs(3);
 
-/// What distinguishes one program from another here.
-struct Program {
-    name: &'static str,
-    /// Variables that hold its key.
-    keys: &'static [&'static str],
-    /// The variable that says where its model is, and the host without it.
-    endpoint: (&'static str, &'static str),
-    /// The variable that names the folder of its log-in, that folder below the user's home, and the file.
-    login: Option<(&'static str, &'static str, &'static str)>,
-    /// The oldest Node it starts with.
-    node: Option<(u32, u32)>,
+/// The oldest Node that a program starts with; the others bring what they need.
+fn oldest_node(program: &Program) -> Option<(u32, u32)> {
+    match program.name {
+        "gemini" => Some((20, 0)),
+        "qwen" => Some((22, 0)),
+        "pi" => Some((22, 19)),
+        _ => None,
+    }
 }
-
-const PROGRAMS: &[Program] = &[
-    Program {
-        name: "claude",
-        keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-        endpoint: ("ANTHROPIC_BASE_URL", "api.anthropic.com"),
-        login: Some(("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
-        node: None,
-    },
-    Program {
-        name: "codex",
-        keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
-        endpoint: ("OPENAI_BASE_URL", "api.openai.com"),
-        login: Some(("CODEX_HOME", ".codex", "auth.json")),
-        node: None,
-    },
-    Program {
-        name: "gemini",
-        keys: &["GEMINI_API_KEY"],
-        endpoint: ("GOOGLE_GEMINI_BASE_URL", "generativelanguage.googleapis.com"),
-        login: Some(("", ".gemini", "oauth_creds.json")),
-        node: Some((20, 0)),
-    },
-    Program {
-        name: "pi",
-        keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
-        endpoint: ("", "api.anthropic.com"),
-        login: Some(("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")),
-        node: Some((22, 19)),
-    },
-    Program {
-        name: "copilot",
-        keys: &["COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"],
-        endpoint: ("COPILOT_PROVIDER_BASE_URL", "api.githubcopilot.com"),
-        login: None,
-        node: None,
-    },
-    Program {
-        name: "opencode",
-        keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
-        endpoint: ("", "api.anthropic.com"),
-        login: Some(("", ".local/share/opencode", "auth.json")),
-        node: None,
-    },
-    Program {
-        name: "qwen",
-        keys: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
-        endpoint: ("OPENAI_BASE_URL", "dashscope.aliyuncs.com"),
-        login: Some(("", ".qwen", "oauth_creds.json")),
-        node: Some((22, 0)),
-    },
-];
 
 /// One line for each program, and for Node and npm where a program that was found needs them.
 pub(super) fn look(host: &Host) -> Vec<Observation> {
     let mut observations = Vec::new();
     let mut node = None;
-    for program in PROGRAMS {
+    for program in PROGRAMS.iter().copied() {
         let thing = format!("agent:{}", program.name);
         let Some(path) = host.env.program(program.name) else {
             observations.push(Observation::new(thing, Condition::Note, false, "not on the PATH"));
@@ -94,7 +40,7 @@ pub(super) fn look(host: &Host) -> Vec<Observation> {
         let said = version.unwrap_or_else(|why| format!("does not say its version: {why}"));
         let text = format!("{said}, {}; {}; {}", path.display(), log_in(host, program), model(host, program));
         observations.push(Observation::new(thing, condition, false, text));
-        node = node.max(program.node);
+        node = node.max(oldest_node(program));
     }
     if let Some(oldest) = node {
         observations.push(node_line(host, oldest));
@@ -155,10 +101,10 @@ fn log_in(host: &Host, program: &Program) -> String {
     if let Some(key) = program.keys.iter().find(|key| host.env.text(key).is_some()) {
         return format!("key in {key}");
     }
-    let file = program.login.and_then(|(variable, folder, file)| {
-        let named = host.env.get(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = || host.env.get("HOME").map(|home| Path::new(home).join(folder));
-        Some(named.or_else(home)?.join(file))
+    let file = program.login.and_then(|login| {
+        let named = login.variable.and_then(|name| host.env.get(name)).filter(|value| !value.is_empty());
+        let home = || host.env.get("HOME").map(|home| Path::new(home).join(login.folder));
+        Some(named.map(PathBuf::from).or_else(home)?.join(login.file))
     });
     match file {
         Some(file) if file.is_file() => format!("logged in ({})", file.display()),
@@ -168,7 +114,8 @@ fn log_in(host: &Host, program: &Program) -> String {
 
 /// Whether the model's server takes a connection; nothing is sent, so no log-in is needed.
 fn model(host: &Host, program: &Program) -> String {
-    let (variable, default) = program.endpoint;
+    let variable = program.endpoints.first().copied().unwrap_or_default();
+    let default = program.hosts.first().copied().unwrap_or_default();
     let (server, port) = match host.env.text(variable).map(|url| (url, server_of(url))) {
         None => (default.to_owned(), 443),
         Some((_, Some(server))) => server,

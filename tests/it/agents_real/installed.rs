@@ -17,6 +17,11 @@ fn pin(name: &str) -> Pin {
     Pin { version, executable }
 }
 
+/// The pinned version.
+pub(super) fn version(name: &str) -> &'static str {
+    pin(name).version
+}
+
 /// Where `.ci/agents` puts them.
 fn folder() -> PathBuf {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);

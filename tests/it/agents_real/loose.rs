@@ -12,14 +12,14 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// A program that is trusted with everything.
-struct Loose {
+pub(super) struct Loose {
     name: &'static str,
     /// The shell lines that start it: `@PROGRAM@` is its words, `$STUB` the model server.
     start: &'static str,
     /// Its tool that writes a file.
-    write: fn(&str, &str) -> ToolCall,
+    pub(super) write: fn(&str, &str) -> ToolCall,
     /// Its tool that runs a shell.
-    shell: fn(&str) -> ToolCall,
+    pub(super) shell: fn(&str) -> ToolCall,
 }
 
 const LOOSE: [Loose; 5] = [
@@ -74,16 +74,16 @@ const LOOSE: [Loose; 5] = [
     },
 ];
 
-const PASS: &str = "VERDICT: PASS\nTASK_ID: greet-001\nTOKEN: @TOKEN@\nEVIDENCE:\n\
+pub(super) const PASS: &str = "VERDICT: PASS\nTASK_ID: greet-001\nTOKEN: @TOKEN@\nEVIDENCE:\n\
                     - C1 It says hello — covered by test:greets\n";
 
 impl Loose {
-    fn named(name: &str) -> &'static Self {
+    pub(super) fn named(name: &str) -> &'static Self {
         LOOSE.iter().find(|loose| loose.name == name).unwrap()
     }
 
     /// Makes it the verifier of a trial.
-    fn judge(&self, trial: &Trial, model: &Model, words: &[String], more: &str) -> Outcome {
+    pub(super) fn judge(&self, trial: &Trial, model: &Model, words: &[String], more: &str) -> Outcome {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let start = self.start.replace("@PROGRAM@", &quoted.join(" "));
         let program = trial.repo.root().join("fake/loose");
@@ -103,7 +103,7 @@ fn told(asked: &[Seen]) -> &str {
 }
 
 /// Files of this name anywhere below a folder.
-fn planted(folder: &Path) -> Vec<String> {
+pub(super) fn planted(folder: &Path) -> Vec<String> {
     let entries = walkdir::WalkDir::new(folder).into_iter().filter_map(Result::ok);
     let found = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("planted"));
     found.map(|entry| entry.path().display().to_string()).collect()

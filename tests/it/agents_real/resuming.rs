@@ -1,0 +1,88 @@
+//! A worker's session with the real program: the second turn goes on where the first ended.
+
+use super::installed::executable;
+use super::loose::Loose;
+use crate::model::{Model, Plan, Turn};
+use crate::stand::Stand;
+use countersign::agent::{AgentReply, Question, Resumed, Retries, Role, Sessions, ask, locate, settle_agent};
+use countersign::config::{Settings, VerifierProgram};
+use countersign::host::env::Env;
+use std::path::Path;
+use std::time::Duration;
+
+/// A turn of this program in a worktree, while the model writes a file and then says that it is done.
+fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &str) -> AgentReply {
+    let url = model.url();
+    let openai = format!("{url}/v1");
+    stand.host.env = Env::of([
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/nonexistent"),
+        ("ANTHROPIC_API_KEY", "dummy"),
+        ("ANTHROPIC_BASE_URL", url.as_str()),
+        ("CODEX_API_KEY", "dummy"),
+        ("OPENAI_BASE_URL", openai.as_str()),
+    ]);
+    let worktree = stand.outside().join("worktree");
+    std::fs::create_dir_all(&worktree).unwrap();
+    let described = VerifierProgram {
+        agent: Some(name.to_owned()),
+        command: vec![program.display().to_string()],
+        model: Some("stub-model".to_owned()),
+        ..VerifierProgram::default()
+    };
+    let settings = Settings { verifiers: [(name.to_owned(), described)].into(), ..Settings::default() };
+    let mut agent = settle_agent(name, &settings).unwrap();
+    locate(&stand.host, &mut agent, &worktree, true).unwrap();
+    let sessions = Sessions::of(&stand.outside().join("own"), "core-001").unwrap();
+    ask(
+        &stand.host,
+        &Question {
+            agent: &agent,
+            role: Role::Worker,
+            hosts: &[],
+            confined: true,
+            brief: brief.as_bytes(),
+            room: &worktree,
+            sessions: Some(&sessions),
+            report: None,
+            wall: Duration::from_secs(120),
+            retries: Retries { most: 0, pause: Duration::ZERO },
+            log_bytes: 1 << 20,
+            log: &stand.outside().join("log"),
+        },
+    )
+}
+
+fn a_worker_writes_its_worktree_only_and_its_session_goes_on(name: &str) {
+    let Some(program) = executable(name) else { return };
+    let loose = Loose::named(name);
+    let mut stand = Stand::new();
+    let line = "echo work > made-by-shell.txt; echo no > ../outside.txt; echo the shell has run";
+    let first = Model::start(Plan::of([Turn::calls([(loose.shell)(line)]), Turn::says("ANSWER-ONE")]));
+    let reply = turn(&mut stand, &program, name, &first, "BRIEF-ONE");
+    assert_eq!(reply.heard().unwrap(), b"ANSWER-ONE", "{:?}", reply.record);
+    assert_eq!(reply.record.resumed, Resumed::Fresh);
+    let worktree = stand.outside().join("worktree");
+    assert_eq!(std::fs::read_to_string(worktree.join("made-by-shell.txt")).unwrap(), "work\n");
+    assert!(!reply.level.enforced || !stand.outside().join("outside.txt").exists(), "it wrote beside its worktree");
+    assert_eq!(reply.record.tools_total, 1, "{:?}", reply.record);
+
+    let second = Model::start(Plan::answering("ANSWER-TWO"));
+    let reply = turn(&mut stand, &program, name, &second, "BRIEF-TWO");
+    assert_eq!(reply.heard().unwrap(), b"ANSWER-TWO", "{:?}", reply.record);
+    assert_eq!(reply.record.resumed, Resumed::Yes, "{:?}", reply.record);
+    let asked = second.asked();
+    for word in ["BRIEF-ONE", "the shell has run", "ANSWER-ONE", "BRIEF-TWO"] {
+        assert!(asked[0].text.contains(word), "{word} did not reach the model again");
+    }
+}
+
+#[test]
+fn claude_goes_on_with_its_session() {
+    a_worker_writes_its_worktree_only_and_its_session_goes_on("claude");
+}
+
+#[test]
+fn codex_goes_on_with_its_session() {
+    a_worker_writes_its_worktree_only_and_its_session_goes_on("codex");
+}
