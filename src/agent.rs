@@ -44,6 +44,9 @@ use told::End;
 /// How many bytes of an answer are held. Far more than a verdict needs, so that a longer one can be named as such.
 pub const LARGEST_ANSWER: u64 = 4 << 20;
 
+/// The variable that tells a worker where its report goes.
+pub const REPORT_VARIABLE: &str = "COUNTERSIGN_REPORT";
+
 /// What is asked, of whom, where.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -61,6 +64,8 @@ pub struct Question<'a> {
     pub room: &'a Path,
     /// A worker's sessions with this task; without them each turn is a fresh session.
     pub sessions: Option<&'a Sessions>,
+    /// Where a worker's report goes: its folder is writable too, and [`REPORT_VARIABLE`] names the file.
+    pub report: Option<&'a Path>,
     /// How long one try may take.
     pub wall: Duration,
     /// How often it is tried again after a failure that it types as transient.

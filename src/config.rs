@@ -229,6 +229,8 @@ pub struct LimitSettings {
     pub tests_idle_seconds: u64,
     /// Wall-clock seconds of one set-up command.
     pub setup_seconds: u64,
+    /// Wall-clock seconds of one worker's turn.
+    pub worker_seconds: u64,
     /// Seconds until a program that is launched must listen (`runtime-drive`).
     pub boot_seconds: u64,
     /// Wall-clock seconds of one verifier run.
@@ -249,6 +251,7 @@ impl Default for LimitSettings {
             tests_seconds: 1_800,
             tests_idle_seconds: 900,
             setup_seconds: 900,
+            worker_seconds: 7_200,
             boot_seconds: 60,
             verifier_seconds: 1_800,
             agent_retries: 2,

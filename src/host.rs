@@ -5,6 +5,7 @@ pub mod cancel;
 pub mod clock;
 pub mod digest;
 pub mod env;
+pub mod failpoint;
 pub mod git;
 pub mod ids;
 pub mod path;

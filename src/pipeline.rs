@@ -14,6 +14,7 @@ mod recorder;
 mod replay;
 mod report;
 mod settings;
+pub mod work;
 
 pub use asking::read_board;
 pub use judge::verify;
@@ -24,9 +25,9 @@ use crate::agent::AgentError;
 use crate::claim::{BaseError, FreezeError};
 use crate::config::SettingsError;
 use crate::host::git::GitError;
-use crate::receipts::Receipt;
 use crate::receipts::case::CaseError;
 use crate::receipts::ledger::LedgerError;
+use crate::receipts::{Origin, Receipt};
 use crate::task::TaskError;
 use crate::task::board::BoardError;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub struct VerifyRequest {
     pub fresh: bool,
     /// Seal the case of a run without a task too.
     pub seal_floor: bool,
+    /// Who asks.
+    pub origin: Origin,
 }
 
 /// Which task.

@@ -11,6 +11,7 @@ pub mod id;
 pub mod layout;
 pub mod lint;
 pub mod markdown;
+pub mod plan;
 pub mod promise;
 pub mod proof;
 pub mod text;

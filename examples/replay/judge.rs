@@ -90,6 +90,7 @@ impl Judge {
             require_task: false,
             fresh: true,
             seal_floor: false,
+            origin: countersign::receipts::Origin::Hand,
         };
         match verify(&request, &self.host, &mut Silent) {
             Ok(outcome) => Self::judged(outcome),

@@ -11,12 +11,12 @@ use super::record::{AgentRecord, Resumed, TryRecord};
 use super::role::Role;
 use super::session::{Identity, uuid};
 use super::told::{End, Fault, Told};
-use super::{AgentReply, LARGEST_ANSWER, Question};
+use super::{AgentReply, LARGEST_ANSWER, Question, REPORT_VARIABLE};
 use crate::host::Host;
 use crate::host::process::{self, Ended, Ending, Launch, Limits, LogFile, run_watched};
 use crate::host::sandbox::{Level, Network, Profile};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which session a try belongs to.
@@ -185,6 +185,11 @@ impl<'a> Asking<'a> {
             Role::Verifier => Profile::verifier(vec![home.folder().to_owned()]),
             Role::Worker => Profile::worker(question.room, home.folder()),
         };
+        let mut env = home.environment(self.host, question.agent, question.room);
+        if let (Role::Worker, Some(report)) = (question.role, question.report) {
+            profile.write.extend(report.parent().map(Path::to_owned));
+            env.push((REPORT_VARIABLE.into(), report.into()));
+        }
         let hosts = question.agent.hosts(self.host, question.hosts);
         if question.agent.network {
             profile.network = Network::Open;
@@ -206,7 +211,7 @@ impl<'a> Asking<'a> {
         Ok(Launch {
             argv,
             cwd,
-            env: home.environment(self.host, question.agent, question.room),
+            env,
             stdin: adapter.stdin(),
             log: question.log.to_owned(),
             capture: adapter.capture(),

@@ -7,7 +7,7 @@ use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
-use crate::receipts::{Receipt, State};
+use crate::receipts::{Origin, Receipt, State};
 use anyhow::Context;
 use stage::Stage;
 use story::{Act, STORY};
@@ -60,6 +60,7 @@ fn request(stage: &Stage, act: &Act) -> VerifyRequest {
         require_task: false,
         fresh: false,
         seal_floor: false,
+        origin: Origin::Hand,
     }
 }
 

@@ -5,7 +5,7 @@ use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::pipeline::{Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
-use crate::receipts::{DecisionKind, HeardRecord, State};
+use crate::receipts::{DecisionKind, HeardRecord, Origin, State};
 use anyhow::Context;
 use std::io::Read;
 use std::path::PathBuf;
@@ -63,6 +63,7 @@ fn request_of(args: VerifyArgs, start: PathBuf) -> anyhow::Result<VerifyRequest>
         require_task: args.require == Some(Requirement::Task),
         fresh: args.fresh,
         seal_floor: args.seal,
+        origin: Origin::Hand,
     })
 }
 

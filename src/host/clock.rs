@@ -1,5 +1,7 @@
 //! The clock, so that everything else is reproducible.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A source of time. Tests use [`Clock::Fixed`].
@@ -12,7 +14,7 @@ pub enum Clock {
 }
 
 /// Seconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Timestamp(pub u64);
 
 impl Clock {

@@ -6,12 +6,14 @@
 
 mod backlog;
 mod index;
+mod moves;
 mod page;
 mod pages;
 mod protocol;
 mod records;
 mod task_page;
 
+pub use moves::{Diary, Moved, bounce, note, take, write_diary};
 pub use pages::Pages;
 
 use crate::config::Bookkeeper;

@@ -3,6 +3,7 @@
 //! The merge is made of trees alone. If the target moved since the claim was measured, what would land is another tree
 //! than the verified one: it lands only where it differs in nothing but bookkeeping, or where that tree was verified, too.
 
+use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
 use super::hooks::{HookError, run_hooks};
 use super::likeness::foreign_paths;
@@ -14,7 +15,6 @@ use crate::host::path::RepoPath;
 use crate::verdict::{Warrant, WarrantOrigin};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// How often a landing is worked out anew because the target moved meanwhile.
@@ -202,6 +202,63 @@ pub fn land(repo: &Repo, warrant: Warrant, order: &Order<'_>) -> Result<Landed, 
     }
 }
 
+/// The proof of a landing that another process made: `commit` is on the target, and it is what landing this warrant on its
+/// parent gives, bookkeeping apart. A note that is missing is made. None if the commit is something else.
+///
+/// # Errors
+/// Git fails.
+pub fn recognise(
+    repo: &Repo,
+    warrant: &Warrant,
+    task: &str,
+    target: &RefName,
+    commit: &CommitId,
+    case: Option<&CommitId>,
+) -> Result<Option<Landed>, GitError> {
+    let Some(tip) = repo.read_ref(target)? else { return Ok(None) };
+    let (parents, _) = repo.parents_of(commit)?;
+    let ([parent], true) = (parents.as_slice(), repo.is_ancestor(commit, &tip)?) else { return Ok(None) };
+    let merged = if parent == warrant.base() {
+        warrant.tree().clone()
+    } else {
+        match repo.merge(parent, warrant.commit())? {
+            Merged::Clean(tree) => tree,
+            Merged::Conflict(_) => return Ok(None),
+        }
+    };
+    let tree = repo.tree_of(commit)?;
+    if !foreign_paths(repo, &merged, &tree)?.is_empty() {
+        return Ok(None);
+    }
+    let mut record = LandingRecord {
+        task: task.to_owned(),
+        target: target.to_string(),
+        commit: commit.clone(),
+        parent: parent.clone(),
+        merged,
+        tree,
+        claim: warrant.commit().clone(),
+        origin: warrant.origin(),
+        checkout: None,
+        remarks: Vec::new(),
+        note_missing: None,
+    };
+    let noted = repo.git().run_unchecked(["notes", &format!("--ref={NOTES}"), "list", commit.as_str()])?.success();
+    if !noted {
+        record.note_missing = annotate(repo, &record, warrant, case);
+    }
+    Ok(Some(Landed { base: warrant.base().clone(), claim_tree: warrant.tree().clone(), record }))
+}
+
+/// Puts the note on the landed commit; why there is none, if so.
+fn annotate(repo: &Repo, record: &LandingRecord, warrant: &Warrant, case: Option<&CommitId>) -> Option<String> {
+    let text = note::statement(record, warrant, case);
+    let written = RefName::new(NOTES)
+        .map_err(|name| format!("{name} is no reference"))
+        .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));
+    written.err()
+}
+
 fn attempt_all(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<LandingRecord, Refusal> {
     for _ in 0..TRIES {
         if let Some(record) = attempt(repo, warrant, order)? {
@@ -244,11 +301,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         remarks,
         note_missing: None,
     };
-    let text = note::statement(&record, warrant, order.case);
-    let written = RefName::new(NOTES)
-        .map_err(|name| format!("{name} is no reference"))
-        .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));
-    record.note_missing = written.err();
+    record.note_missing = annotate(repo, &record, warrant, order.case);
     Ok(Some(record))
 }
 
@@ -267,13 +320,8 @@ fn with_books(
     }
     let pages = Pages::load(repo, merged, done.layout, id)?;
     let books = keep_books(&pages, done)?;
-    let mut edits = BTreeMap::new();
-    for (path, text) in books.edits {
-        let blob = text.map(|text| repo.write_blob(&text)).transpose()?;
-        let entry = blob.map(|blob| (pages.mode(&path), blob.as_str().to_owned()));
-        edits.insert(path, entry);
-    }
-    Ok((repo.edit_tree(merged, &edits)?, books.remarks))
+    let remarks = books.remarks.clone();
+    Ok((board::with_books(repo, merged, &pages, books)?, remarks))
 }
 
 /// The merge of the claim into the target, if it is a tree that may land.

@@ -107,7 +107,6 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
     let note = |text: &str| (None, Observation::new("settings", Condition::Note, false, text));
     let Some(repo) = repo else { return note("none here: they are read from a repository's commits") };
     let request = VerifyRequest {
-        no_tests: false,
         start: start.to_owned(),
         task: TaskWord::None,
         work: WorkWord::Here,
@@ -115,10 +114,12 @@ fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation)
         report: ReportWord::None,
         verifier: None,
         tests: None,
+        no_tests: false,
         all_checks: false,
         require_task: false,
         fresh: false,
         seal_floor: false,
+        origin: crate::receipts::Origin::Hand,
     };
     let tree = match repo.resolve("HEAD") {
         Ok(Some(commit)) => repo.tree_of(&commit),

@@ -14,9 +14,7 @@ use crate::host::digest::digest;
 use crate::host::process::probe_box;
 use crate::receipts::case::{self, Attempt};
 use crate::receipts::ledger::Ledger;
-use crate::receipts::{
-    BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Origin, SettingsRecord, State, TaskRecord,
-};
+use crate::receipts::{BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, SettingsRecord, State, TaskRecord};
 
 /// Judges one claim, from its task to a sealed decision.
 ///
@@ -179,7 +177,7 @@ impl<'a> Run<'a> {
             countersign: env!("CARGO_PKG_VERSION").to_owned(),
             case: self.case_key.clone(),
             attempt: self.number,
-            origin: Origin::Hand,
+            origin: self.request.origin,
             at: repo.host().clock.now().to_utc(),
             git: format!("git {}, graph read by {}", repo.git_version(), repo.graph_reader()),
             unobserved: vec![

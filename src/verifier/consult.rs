@@ -95,6 +95,7 @@ fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8]) -> Question<'a> {
         brief,
         room: input.room,
         sessions: None,
+        report: None,
         wall: Duration::from_secs(input.limits.verifier_seconds),
         retries: Retries {
             most: input.limits.agent_retries,

@@ -61,4 +61,6 @@ mod transcripts;
 mod trees;
 mod verdicts;
 mod verify;
+mod work;
+mod work_crash;
 mod worktree;

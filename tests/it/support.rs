@@ -3,6 +3,7 @@
 
 pub(crate) mod agent;
 mod board;
+mod crew;
 mod fake;
 mod fingerprint;
 mod invariants;
@@ -13,6 +14,7 @@ pub(crate) mod trial;
 
 pub(crate) use {
     board::Board,
+    crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
     invariants::{assert_again_changes_nothing, assert_invariants},

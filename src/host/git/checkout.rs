@@ -11,6 +11,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a locked index is tried again, and how long is waited between: a person's `git add` is over by then.
+const PATIENCE: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// How moving a branch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +126,10 @@ impl Repo {
             Ok(lock) => lock,
             Err(obstacle) => return Ok(BranchMove::Refused(obstacle)),
         };
+        // Under the lock: who moved the branch before us moved its files as well, and those are no dirt.
+        if self.read_ref(branch)?.as_ref() != Some(old) {
+            return Ok(BranchMove::Raced);
+        }
         let scratch = tempfile::Builder::new().prefix("countersign-").tempdir_in(self.git_dir());
         let scratch = scratch.map_err(|why| io("make a folder in", self.git_dir(), why))?;
         let copy = scratch.path().join("index");
@@ -204,11 +213,14 @@ struct IndexLock {
 impl IndexLock {
     fn take(index: &Path) -> Result<Result<Self, Obstacle>, GitError> {
         let place = index.with_extension("lock");
-        match File::create_new(&place) {
-            Ok(file) => Ok(Ok(Self { place, index: index.to_owned(), file, put: false })),
-            Err(why) if why.kind() == ErrorKind::AlreadyExists => Ok(Err(Obstacle::Locked { lock: place })),
-            Err(why) => Err(io("make", &place, why)),
+        for _ in 0..PATIENCE {
+            match File::create_new(&place) {
+                Ok(file) => return Ok(Ok(Self { place, index: index.to_owned(), file, put: false })),
+                Err(why) if why.kind() == ErrorKind::AlreadyExists => std::thread::park_timeout(PAUSE),
+                Err(why) => return Err(io("make", &place, why)),
+            }
         }
+        Ok(Err(Obstacle::Locked { lock: place }))
     }
 
     /// The copy becomes the index, in one step.

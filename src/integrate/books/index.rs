@@ -4,7 +4,7 @@ use super::page::Page;
 use super::records::Record;
 use super::{BooksError, Completion, Desk, one_line};
 use crate::host::path::RepoPath;
-use crate::task::layout::{ContextName, Layout, TOP_INDEX};
+use crate::task::layout::{ContextName, Folder, Layout, TOP_INDEX};
 
 /// A page that is read, edited and put back; none if the board has no such page.
 fn with_page(
@@ -43,6 +43,38 @@ pub(super) fn complete(desk: &mut Desk<'_>, done: &Completion<'_>, file: &str) -
             shift(page, "Done", true)?;
         }
         page.block("task-counts").map(drop)
+    })?;
+    if !written {
+        desk.remark(format!("{path} does not exist, so no list was changed"));
+    }
+    Ok(())
+}
+
+/// Moves a task's line from one list to the top of another, and the counts with it.
+pub(super) fn relist(
+    desk: &mut Desk<'_>,
+    path: &RepoPath,
+    id: &str,
+    (from, to): (Folder, Folder),
+    line: &str,
+) -> Result<(), BooksError> {
+    let list = |folder: Folder| format!("{}-list", folder.as_str());
+    let label = |folder: Folder| match folder {
+        Folder::Backlog => "Backlog",
+        Folder::Todo => "Todo",
+        Folder::Doing => "Doing",
+        Folder::Done => "Done",
+    };
+    let written = with_page(desk, path.clone(), |page| {
+        if page.remove_in(page.block(&list(from))?, about(id)) > 0 {
+            shift(page, label(from), false)?;
+        }
+        let block = page.block(&list(to))?;
+        if !page.any_in(block.clone(), about(id)) {
+            page.insert(block.start, line);
+            shift(page, label(to), true)?;
+        }
+        Ok(())
     })?;
     if !written {
         desk.remark(format!("{path} does not exist, so no list was changed"));

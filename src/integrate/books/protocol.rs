@@ -3,6 +3,7 @@
 use super::page::Page;
 use super::records::Record;
 use super::{BooksError, Completion, Desk, one_line};
+use crate::task::layout::Layout;
 use crate::verdict::WarrantOrigin;
 use crate::worker::report::Layout as ReportLayout;
 
@@ -10,7 +11,13 @@ use crate::worker::report::Layout as ReportLayout;
 const HEADER: &str = "# Protocol\n\nWhat happened here, newest on top.\n\n---\n\n";
 
 pub(super) fn write(desk: &mut Desk<'_>, done: &Completion<'_>, records: &[Record]) -> Result<(), BooksError> {
-    let path = done.layout.protocol();
+    let text = entry(desk, done, records)?;
+    put(desk, done.layout, &text)
+}
+
+/// Puts an entry on top.
+pub(super) fn put(desk: &mut Desk<'_>, layout: Layout, entry: &str) -> Result<(), BooksError> {
+    let path = layout.protocol();
     let text = desk.text(&path)?.unwrap_or_else(|| HEADER.to_owned());
     let mut page = Page::of(&text);
     let rule = (1..page.len().saturating_sub(1)).find(|at| page.line(*at) == "---" && page.line(at + 1).is_empty());
@@ -18,7 +25,7 @@ pub(super) fn write(desk: &mut Desk<'_>, done: &Completion<'_>, records: &[Recor
         let what = "its header has no end: a line `---` with a blank line behind it".to_owned();
         return Err(BooksError::Page { path, what });
     };
-    page.insert(rule + 2, &entry(desk, done, records)?);
+    page.insert(rule + 2, entry);
     desk.put(path, page.text());
     Ok(())
 }

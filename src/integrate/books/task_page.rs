@@ -6,7 +6,7 @@ use super::{BooksError, Completion, Desk};
 use crate::config::Bookkeeper;
 use crate::host::path::RepoPath;
 use crate::task::frontmatter::{EditError, set};
-use crate::task::layout::Folder;
+use crate::task::layout::{ContextName, Folder, Layout};
 
 /// Moves and completes the page; the name it has in `done`.
 pub(super) fn complete(
@@ -15,7 +15,7 @@ pub(super) fn complete(
     outcome: Option<&str>,
 ) -> Result<String, BooksError> {
     let id = done.task.id.as_ref().map_or("", |id| id.as_str());
-    let (from, folder) = find(desk, done, id)?;
+    let (from, folder) = find(desk, done.layout, done.context, id)?;
     // A worker who keeps its own page has moved it in its tree.
     let moved = folder == Folder::Done && done.keeper == Bookkeeper::Worker;
     if folder != Folder::Doing && !moved {
@@ -54,13 +54,18 @@ pub(super) fn complete(
 }
 
 /// The one page of the task, in the context the task names.
-fn find(desk: &Desk<'_>, done: &Completion<'_>, id: &str) -> Result<(RepoPath, Folder), BooksError> {
-    let context = done.context.as_str().as_bytes();
+pub(super) fn find(
+    desk: &Desk<'_>,
+    layout: Layout,
+    context: &ContextName,
+    id: &str,
+) -> Result<(RepoPath, Folder), BooksError> {
+    let context = context.as_str().as_bytes();
     let mut found: Vec<(RepoPath, Folder)> = desk
         .names()
         .filter(|path| is_of(path, id))
         .filter_map(|path| {
-            let place = done.layout.place(path).filter(|place| place.context == context)?;
+            let place = layout.place(path).filter(|place| place.context == context)?;
             Some((path.clone(), place.folder))
         })
         .collect();

@@ -44,6 +44,7 @@ fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &st
             brief: brief.as_bytes(),
             room: &worktree,
             sessions: Some(&sessions),
+            report: None,
             wall: Duration::from_secs(120),
             retries: Retries { most: 0, pause: Duration::ZERO },
             log_bytes: 1 << 20,

@@ -246,13 +246,18 @@ impl TestRepo {
 
     /// The machine as the library sees it from here, for tests that call the library itself.
     pub(crate) fn host(&self) -> Host {
-        let home = self.root().join("home");
+        Self::host_at(self.root())
+    }
+
+    /// The same for a repository that another process made.
+    pub(crate) fn host_at(root: &Path) -> Host {
+        let home = root.join("home");
         let mut vars = vec![("PATH".into(), search_path()), ("HOME".into(), home.into_os_string())];
         vars.extend(installed_tools().into_iter().map(|(name, place)| (OsString::from(name), place.into_os_string())));
         Host {
             git: find_program("git"),
             helper: BINARY.into(),
-            scratch: self.root().join("tmp"),
+            scratch: root.join("tmp"),
             env: Env::of(vars),
             clock: Clock::Fixed(FIRST_DATE),
             cancel: Cancel::new(),

@@ -1,0 +1,203 @@
+//! Landing a task's warrant, and what follows when the target has moved meanwhile.
+
+use super::WorkError;
+use super::hand::{Hand, base_of, may_land, task_word};
+use super::journal::Entry;
+use super::settings::judgement;
+use super::standing::{Attempted, Life, Seen};
+use super::step::Latest;
+use crate::claim::freeze_worktree;
+use crate::host::failpoint;
+use crate::host::git::Repo;
+use crate::host::ids::{CommitId, TreeId};
+use crate::integrate::{Completion, Order, Refusal, land};
+use crate::pipeline::WorkWord;
+use crate::verdict::{self, Decision, Warrant};
+use crate::worker::{Report, parse_report};
+use std::sync::PoisonError;
+
+/// The warrant of an attempt, made anew from its receipts by the one function that makes any.
+pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
+    match verdict::judge(&attempt.sealed.attempt.receipts) {
+        Decision::Land(warrant) | Decision::Skip(warrant) => Some(warrant),
+        Decision::SendBack(_) | Decision::Hold(_) | Decision::FloorOnly(_) => None,
+    }
+}
+
+/// The newest attempt on the worker's own work that may land, and the merged trees that were judged since.
+pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life) -> Option<(&'s Attempted, Vec<TreeId>)> {
+    let base = base_of(seen, life);
+    let passed = |attempt: &&Attempted| attempt.decision.as_ref().is_some_and(|decision| may_land(decision.kind));
+    let own = |attempt: &Attempted| attempt.claim.as_ref().is_some_and(|claim| claim.base == *base);
+    let at = seen.attempts.iter().rposition(|attempt| passed(&attempt) && own(attempt))?;
+    let later = seen.attempts[at + 1..].iter().filter(passed);
+    let merged = later.filter_map(|attempt| attempt.claim.as_ref().map(|claim| claim.tree.clone())).collect();
+    Some((&seen.attempts[at], merged))
+}
+
+/// The report that the worker left with the work, if one can be read.
+fn report_of(hand: &Hand<'_>, seen: &Seen) -> Result<Option<Report>, WorkError> {
+    let place = hand.sidecar(seen.standing.progress.iteration)?;
+    let bytes = crate::worker::outbox::read_left_report(&place).ok().flatten();
+    Ok(bytes.and_then(|bytes| parse_report(&bytes).ok()))
+}
+
+/// Lands, or records what stands in the way.
+pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<(), WorkError> {
+    let (attempt, merged) = chosen(seen, life).ok_or_else(|| hand.inconsistent("no attempt of this life may land"))?;
+    let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
+    let case = attempt.sealed.commit.clone();
+    let report = report_of(hand, seen)?;
+    let at = hand.repo.host().clock.now();
+    let began = hand.journal.entries().iter().find_map(|entry| match entry {
+        Entry::Sent { life: of, at, .. } if *of == life.start => Some(*at),
+        _ => None,
+    });
+    let source = hand.journal.entries().iter().rev().find_map(|entry| match entry {
+        Entry::Returned { source, .. } => source.map(|source| source.to_string()),
+        _ => None,
+    });
+    let reason = warrant.reason().text.clone();
+    let context = hand.subject.context.clone();
+    let books = Completion {
+        layout: hand.terms.layout,
+        keeper: hand.terms.keeper,
+        task: &life.task,
+        context: &context,
+        report: report.as_ref(),
+        source: source.as_deref(),
+        origin: warrant.origin(),
+        reason: &reason,
+        iteration: seen.standing.progress.iteration.max(1),
+        files_changed: attempt.claim.as_ref().map_or(0, |claim| claim.changed.len()),
+        began,
+        at,
+    };
+    let message = message(hand, life, report.as_ref());
+    let turn = hand.turn;
+    // One landing at a time: the next one meets the target as this one leaves it.
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    hand.record(Entry::Landing { case: case.clone() })?;
+    let task = hand.id().to_owned();
+    let target = hand.terms.target.clone();
+    let order = Order {
+        task: &task,
+        target: &target,
+        message: &message,
+        books: Some(&books),
+        verified: &merged,
+        case: Some(&case),
+        at,
+    };
+    failpoint::pass(hand.repo.host());
+    let landed = land(&hand.repo, warrant, &order);
+    failpoint::pass(hand.repo.host());
+    match landed {
+        Ok(landed) => {
+            let commit = landed.record().commit.clone();
+            hand.landed = Some(landed);
+            hand.record(Entry::Landed { commit, at })
+        }
+        Err(unlanded) => refused(hand, seen, life, attempt, &unlanded.why),
+    }
+}
+
+fn refused(hand: &mut Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted, why: &Refusal) -> Result<(), WorkError> {
+    match why {
+        Refusal::Conflict { paths, .. } => {
+            let tip = tip(hand)?;
+            hand.record(Entry::Conflicted { tip, paths: paths.iter().map(ToString::to_string).collect() })
+        }
+        Refusal::Unverified { merged, .. } => {
+            let tip = tip(hand)?;
+            judge_merged(hand, seen, life, merged, &tip)
+        }
+        Refusal::TaskChanged { .. } | Refusal::Rewound { .. } | Refusal::Nothing { .. } => {
+            let claim = attempt.claim.as_ref().and_then(|claim| claim.name.clone()).unwrap_or_default();
+            hand.held("not-landable", &format!("{why}; the claim is {claim}"))
+        }
+        _ => hand.held("landing-waits", &why.to_string()),
+    }
+}
+
+fn tip(hand: &Hand<'_>) -> Result<CommitId, WorkError> {
+    let target = &hand.terms.target;
+    hand.repo.read_ref(target)?.ok_or_else(|| WorkError::NoTarget(target.to_string()))
+}
+
+/// Has the merge of claim and target judged as it would land.
+fn judge_merged(
+    hand: &mut Hand<'_>,
+    seen: &Seen,
+    life: &Life,
+    merged: &TreeId,
+    tip: &CommitId,
+) -> Result<(), WorkError> {
+    let (_, time) = hand.repo.parents_of(tip)?;
+    let words = format!("merge of {} into the target, to be judged\n", hand.id());
+    let commit = hand.repo.write_commit(merged, std::slice::from_ref(tip), time, &words)?;
+    hand.record(Entry::Judging { sealed: seen.standing.sealed })?;
+    let mut question = judgement(&hand.terms.top, hand.terms.verifier.clone());
+    question.work = WorkWord::Commit(commit.to_string());
+    question.base = Some(tip.to_string());
+    question.task = match task_word(hand, seen, life) {
+        crate::pipeline::TaskWord::Named(_) => crate::pipeline::TaskWord::Text(life.task.text.clone().into_bytes()),
+        word => word,
+    };
+    hand.ask(&question)
+}
+
+/// The landing commit's message: `<type>(<context>): <summary> [<id>]`.
+fn message(hand: &Hand<'_>, life: &Life, report: Option<&Report>) -> String {
+    let summary = report.and_then(|report| report.summary.clone());
+    let summary = summary.filter(|text| !text.trim().is_empty());
+    let summary = summary.unwrap_or_else(|| life.task.display_title().to_owned());
+    let plain: String = summary.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ").replace(['[', ']'], "");
+    let kind = life.task.commit_type();
+    let kind = if kind.chars().all(|c| c.is_ascii_lowercase()) && !kind.is_empty() { kind } else { "chore".to_owned() };
+    format!("{kind}({}): {plain} [{}]\n", hand.subject.context, hand.id())
+}
+
+/// Merges the target into the work: a commit with both as parents, its tree with the conflicts marked, put into the
+/// worktree. Nothing is left in the middle of a merge, so a crash on either side leaves a whole state.
+pub(super) fn merge(hand: &mut Hand<'_>, seen: &Seen) -> Result<(), WorkError> {
+    let Latest::Conflicted { tip, .. } = &seen.standing.progress.latest else { return Ok(()) };
+    let life = seen.life.as_ref().ok_or_else(|| hand.inconsistent("no commit took it from `todo`"))?;
+    let (attempt, _) = chosen(seen, life).ok_or_else(|| hand.inconsistent("there is no claim to merge"))?;
+    let claim = attempt.claim.as_ref().and_then(|claim| Some((claim.commit.clone()?, claim.tree.clone())));
+    let (claim, tree) = claim.ok_or_else(|| hand.inconsistent("its claim is no commit"))?;
+    let merged = marked_merge(&hand.repo, &claim, tip)?;
+    let (_, time) = hand.repo.parents_of(&claim)?;
+    let words = format!("wip [{}] iter {} (merge main)\n", hand.id(), seen.standing.progress.iteration);
+    let commit = hand.repo.write_commit(&merged, &[claim.clone(), tip.clone()], time, &words)?;
+    let inside = hand.repo.discover_beside(&hand.worktree())?;
+    let head = inside.resolve("HEAD")?;
+    if head.as_ref() != Some(&commit) {
+        let found = freeze_worktree(&inside, base_of(seen, life))?.tree;
+        inside.leave_quarantine();
+        if found != tree {
+            return hand.held("held", "its worktree is not as it was judged: somebody edited it; judge it again");
+        }
+        hand.effect(|| {
+            inside.git().run(["reset", "--quiet", "--hard", commit.as_str()])?;
+            Ok(())
+        })?;
+    }
+    hand.record(Entry::Merged { commit, tip: tip.clone() })
+}
+
+/// The tree of a merge with its conflicts marked in the files: the target's side first.
+fn marked_merge(repo: &Repo, claim: &CommitId, tip: &CommitId) -> Result<TreeId, WorkError> {
+    let words = ["-c", "merge.conflictStyle=merge", "merge-tree", "--write-tree", "--no-messages", "-z", "--name-only"];
+    let output = repo.git().run_unchecked(words.into_iter().chain([tip.as_str(), claim.as_str()]))?;
+    let id = output.stdout.split(|byte| *byte == 0).next().unwrap_or_default();
+    TreeId::new(&String::from_utf8_lossy(id)).map_err(|_| {
+        WorkError::Git(crate::host::git::GitError::Failed {
+            command: format!("git merge-tree {} {}", tip.short(), claim.short()),
+            ending: output.code.map_or_else(|| "killed by a signal".to_owned(), |code| format!("exit {code}")),
+            tree: repo.top().to_owned(),
+            said: output.said(),
+        })
+    })
+}
