@@ -1,6 +1,6 @@
 //! The conductor: from a board of tasks to landed commits, with nothing lost.
 //!
-//! Each task is driven by one loop: look at what is there ([`standing`]), ask what to do next ([`step::next`], pure), do
+//! Each task is driven by one loop: look at what is there (`standing`), ask what to do next ([`step::next`], pure), do
 //! that one step, look again. A run that was killed is recovered by the same loop. Tasks run side by side; landings on
 //! the target happen one after another.
 
