@@ -63,4 +63,6 @@ mod verdicts;
 mod verify;
 mod work;
 mod work_crash;
+mod work_kept;
+mod work_merges;
 mod worktree;

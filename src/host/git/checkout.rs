@@ -105,6 +105,9 @@ impl Repo {
         new: &CommitId,
         why: &str,
     ) -> Result<BranchMove, GitError> {
+        if let Some(obstacle) = self.rebasing(branch) {
+            return Ok(BranchMove::Refused(obstacle));
+        }
         let folders = self.checkouts_of(branch)?;
         match folders.as_slice() {
             [] => Ok(match self.swap(branch, old, new, why)? {
@@ -114,6 +117,32 @@ impl Repo {
             [folder] => self.discover_beside(folder)?.move_here(branch, old, new, why),
             _ => Ok(BranchMove::Refused(Obstacle::Several { branch: branch.to_string(), folders })),
         }
+    }
+
+    /// A checkout in which this very branch is being rebased or bisected. It has no branch checked out meanwhile; yet git
+    /// moves the branch when that ends, from where it was when that began.
+    fn rebasing(&self, branch: &RefName) -> Option<Obstacle> {
+        let linked = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
+        let places = std::iter::once(self.common_dir().to_owned()).chain(linked.map(|entry| entry.path()));
+        for place in places {
+            for (name, what) in [
+                ("rebase-merge/head-name", "a rebase"),
+                ("rebase-apply/head-name", "a rebase"),
+                ("BISECT_START", "a bisection"),
+            ] {
+                let found = fs::read(place.join(name)).unwrap_or_default();
+                let found = found.trim_ascii();
+                let short = branch.as_str().trim_start_matches("refs/heads/").as_bytes();
+                if found == branch.as_str().as_bytes() || (name == "BISECT_START" && found == short) {
+                    let folder = fs::read(place.join("gitdir")).unwrap_or_default();
+                    let folder = PathBuf::from(OsStr::from_bytes(folder.trim_ascii()));
+                    // The main worktree has no such file: its git directory stands in it.
+                    let folder = folder.parent().or(place.parent()).unwrap_or(&place).to_owned();
+                    return Some(Obstacle::Busy { folder, what: format!("{what} of {branch}") });
+                }
+            }
+        }
+        None
     }
 
     fn move_here(&self, branch: &RefName, old: &CommitId, new: &CommitId, why: &str) -> Result<BranchMove, GitError> {

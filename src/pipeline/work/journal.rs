@@ -114,6 +114,12 @@ pub enum Entry {
         tip: CommitId,
         /// Where, escaped.
         paths: Vec<String>,
+        /// The target's commits that changed these places since, one line each.
+        #[serde(default)]
+        with: Vec<String>,
+        /// Both sides wrote a decision record of the same name: no worker can tell which one holds.
+        #[serde(default)]
+        records: bool,
     },
     /// The merge was made and lies in the worktree, to be resolved.
     Merged {

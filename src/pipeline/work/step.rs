@@ -47,8 +47,8 @@ pub struct Progress {
     pub resolved: bool,
     /// The target's commit that was merged into the work, if one was.
     pub merged_from: Option<CommitId>,
-    /// The places that a merge of the target met, if one was made.
-    pub before_merge: Option<Vec<String>>,
+    /// The places that a merge of the target met, if one was made, and what landed there.
+    pub before_merge: Option<(Vec<String>, Vec<String>)>,
     /// What was the last thing before it was held.
     pub before: Option<Box<Latest>>,
 }
@@ -81,6 +81,10 @@ pub enum Latest {
         tip: CommitId,
         /// The places.
         paths: Vec<String>,
+        /// What landed there.
+        with: Vec<String>,
+        /// Both sides wrote the same decision record.
+        records: bool,
     },
     /// The merge lies in the worktree.
     Merged,
@@ -126,9 +130,10 @@ impl Progress {
                 self.latest = Latest::Back { outcome: *outcome, ending: ending.clone(), why: why.clone() };
             }
             Entry::Judging { sealed } => self.latest = Latest::Judging { sealed: *sealed },
-            Entry::Conflicted { tip, paths } => {
-                self.before_merge = Some(paths.clone());
-                self.latest = Latest::Conflicted { tip: tip.clone(), paths: paths.clone() };
+            Entry::Conflicted { tip, paths, with, records } => {
+                self.before_merge = Some((paths.clone(), with.clone()));
+                let (paths, with) = (paths.clone(), with.clone());
+                self.latest = Latest::Conflicted { tip: tip.clone(), paths, with, records: *records };
             }
             Entry::Merged { tip, .. } => {
                 self.latest = Latest::Merged;
@@ -223,14 +228,22 @@ fn under_way(standing: &Standing, latest: &Latest) -> Step {
         Latest::Back { outcome, ending, why } => returned(standing, *outcome, ending, why),
         Latest::Judging { sealed } if standing.sealed <= *sealed => Step::Judge,
         Latest::Judging { .. } => decided(standing),
-        Latest::Conflicted { paths, .. } if progress.resolved => hold(
-            "merge-conflict",
-            format!("it met the target's changes a second time ({}); a person decides", paths.join(", ")),
-        ),
+        Latest::Conflicted { paths, with, .. } if progress.resolved => {
+            hold("merge-conflict", format!("it met the target's changes a second time: {}", met(paths, with)))
+        }
+        Latest::Conflicted { paths, with, records: true, .. } => {
+            hold("merge-conflict", format!("both sides wrote a decision record of one name: {}", met(paths, with)))
+        }
         Latest::Conflicted { .. } => Step::Merge,
         Latest::Merged => Step::Send { iteration: progress.iteration.max(1), errand: Errand::Resolve },
         Latest::Held { .. } | Latest::Landed(_) => Step::Stop,
     }
+}
+
+/// Where two sides met, and who the other one is.
+fn met(paths: &[String], with: &[String]) -> String {
+    let by = if with.is_empty() { String::new() } else { format!(", changed there by {}", with.join(", ")) };
+    format!("{}{by}; a person decides", paths.join(", "))
 }
 
 fn returned(standing: &Standing, outcome: ReportedOutcome, ending: &str, why: &str) -> Step {

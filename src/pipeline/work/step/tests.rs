@@ -95,7 +95,8 @@ fn a_worker_whose_end_nobody_saw_is_sent_out_again_unless_its_report_is_there() 
 
 #[test]
 fn a_conflict_is_resolved_once() {
-    let conflict = doing(Latest::Conflicted { tip: id('b'), paths: vec!["a.txt".to_owned()] });
+    let conflict =
+        doing(Latest::Conflicted { tip: id('b'), paths: vec!["a.txt".to_owned()], with: Vec::new(), records: false });
     assert_eq!(next(&conflict), Step::Merge);
     assert_eq!(next(&doing(Latest::Merged)), Step::Send { iteration: 1, errand: Errand::Resolve });
     let again = Standing { progress: Progress { resolved: true, ..conflict.progress.clone() }, ..conflict };
