@@ -2,6 +2,7 @@
 
 use super::books::{Books, BooksError, Pages};
 use crate::host::clock::Timestamp;
+use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Obstacle, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use std::collections::BTreeMap;
@@ -51,6 +52,7 @@ pub fn write_board(
             return Ok(None);
         }
         let commit = repo.commit_as_user(&tree, &tip, at, message)?;
+        failpoint::pass(repo.host());
         match repo.move_branch(target, &tip, &commit, &why)? {
             BranchMove::Moved(_) => return Ok(Some(commit)),
             BranchMove::Raced => {}

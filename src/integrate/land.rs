@@ -9,6 +9,7 @@ use super::hooks::{HookError, run_hooks};
 use super::likeness::foreign_paths;
 use super::note::{self, NOTES};
 use crate::host::clock::Timestamp;
+use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -283,6 +284,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
     };
     let message = run_hooks(repo, &tip, &tree, order.message)?;
     let commit = repo.commit_as_user(&tree, &tip, order.at, &message)?;
+    failpoint::pass(repo.host());
     let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
         BranchMove::Moved(checkout) => checkout,
         BranchMove::Raced => return Ok(None),
@@ -301,6 +303,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         remarks,
         note_missing: None,
     };
+    failpoint::pass(repo.host());
     record.note_missing = annotate(repo, &record, warrant, order.case);
     Ok(Some(record))
 }

@@ -113,33 +113,28 @@ fn crash_gc_snapshot_leaves_every_object_that_a_receipt_or_a_patch_names() {
     assert_eq!(crew.repo.git(&["rev-list", "--count", "--grep", "is made", "main"]), before);
 }
 
-/// Puts one file of each kind into a worktree: committed, staged, edited, untracked, ignored.
-fn five_files(crew: &Crew, place: &Path) {
-    write(place, "committed.txt", "committed\n");
-    crew.repo.git_in(place, &["add", "committed.txt"]);
+/// Puts one file of each kind into a task's worktree: committed, staged, edited, untracked, ignored.
+fn five_files(crew: &Crew, id: &str) {
+    let place = &crew.worktree(id);
+    let [committed, staged, edited, untracked] = four(id);
+    write(place, committed.0, committed.1);
+    crew.repo.git_in(place, &["add", committed.0]);
     crew.repo.git_in(place, &["commit", "-q", "-m", "the worker commits"]);
-    write(place, "staged.txt", "staged\n");
-    crew.repo.git_in(place, &["add", "staged.txt"]);
-    write(place, "a.txt", "edited\n");
-    write(place, "untracked.txt", "untracked\n");
+    write(place, staged.0, staged.1);
+    crew.repo.git_in(place, &["add", staged.0]);
+    write(place, edited.0, edited.1);
+    write(place, untracked.0, untracked.1);
     write(place, "build/ignored.o", "ignored\n");
 }
 
-const FOUR: [(&str, &str); 4] = [
-    ("committed.txt", "committed\n"),
-    ("staged.txt", "staged\n"),
-    ("a.txt", "edited\n"),
-    ("untracked.txt", "untracked\n"),
-];
+/// The four that must never be lost. `a.txt` is in the base.
+fn four(id: &str) -> [(&'static str, String); 4] {
+    ["committed.txt", "staged.txt", "a.txt", "untracked.txt"].map(|name| (name, format!("{name} of {id}\n")))
+}
 
-fn holds_the_four(place: &Path) {
-    for (name, text) in FOUR {
-        assert_eq!(
-            std::fs::read_to_string(place.join(name)).ok().as_deref(),
-            Some(text),
-            "{name} in {}",
-            place.display()
-        );
+fn holds_the_four(place: &Path, id: &str) {
+    for (name, text) in four(id) {
+        assert_eq!(std::fs::read_to_string(place.join(name)).ok(), Some(text), "{name} in {}", place.display());
     }
 }
 
@@ -148,7 +143,7 @@ fn is_saved(crew: &Crew, report: &WorkReport, id: &str, page: &str, patch: &str)
     let ended = end(report, id);
     let place = crew.repo.path().join(".agentheim/salvage").join(patch);
     assert!(ended.saved.iter().any(|saved| Path::new(saved) == place), "{id}: {ended:#?}");
-    holds_the_four(&applied(crew, &place));
+    holds_the_four(&applied(crew, &place), id);
     let page = crew.landed(page).unwrap();
     assert!(page.contains(&format!(".agentheim/salvage/{patch}")), "{page}");
     assert!(!page.contains(crew.repo.root().to_str().unwrap()), "a page names no place of this machine: {page}");
@@ -160,7 +155,7 @@ fn with_five_files(crew: &Crew, parallel: usize) -> WorkReport {
     request.parallel = parallel;
     crew.ask_watching(&request, &mut |event| {
         if let Some(id) = first_sent(event) {
-            five_files(crew, &crew.worktree(id));
+            five_files(crew, id);
             write(&crew.repo.path(), format!(".worktrees/ready-{id}"), "");
         }
     })
@@ -189,12 +184,12 @@ fn wt_cleanup_loses_nothing_when_work_lands_is_escalated_bounced_or_its_report_i
     let report = with_five_files(&crew, 2);
     let ends = ["w-1", "w-2", "w-3", "w-4"].map(|id| end_of(&report, id));
     assert_eq!(ends, ["landed", "held:escalated", "bounced", "held:lost-result"], "{report:#?}");
-    for (name, text) in FOUR {
-        assert_eq!(crew.landed(name).as_deref(), Some(text), "{name} landed");
+    for (name, text) in four("w-1") {
+        assert_eq!(crew.landed(name), Some(text), "{name} landed");
     }
     assert!(!crew.worktree("w-1").exists() && !crew.worktree("w-3").exists());
-    holds_the_four(&crew.worktree("w-2"));
-    holds_the_four(&crew.worktree("w-4"));
+    holds_the_four(&crew.worktree("w-2"), "w-2");
+    holds_the_four(&crew.worktree("w-4"), "w-4");
     assert!(crew.worktree("w-4").join("build/ignored.o").exists());
     is_saved(&crew, &report, "w-2", ".agentheim/board/w/doing/w-2-make.md", "w-2-escalated-iter3.patch");
     is_saved(&crew, &report, "w-3", ".agentheim/board/w/backlog/w-3-make.md", "w-3-bounced.patch");
@@ -210,7 +205,7 @@ fn wt_cleanup_loses_nothing_when_the_worker_runs_out_of_time() {
     crew.worker("until [ -e ../never ]; do read -r x < /dev/null; done\n");
     let report = with_five_files(&crew, 1);
     assert_eq!(end_of(&report, "w-1"), "held:lost-result", "{report:#?}");
-    holds_the_four(&crew.worktree("w-1"));
+    holds_the_four(&crew.worktree("w-1"), "w-1");
     is_saved(&crew, &report, "w-1", ".agentheim/board/w/doing/w-1-make.md", "w-1-lost-result.patch");
     crew.repo.no_process_left();
 }
@@ -223,13 +218,13 @@ fn wt_cleanup_loses_nothing_when_the_run_is_interrupted_and_the_task_taken_off_t
     let cancel = host.cancel.clone();
     let ended = work(&crew.request(&[]), &host, &mut |event| {
         if let Some(id) = first_sent(event) {
-            five_files(&crew, &crew.worktree(id));
+            five_files(&crew, id);
             cancel.ask();
         }
     });
     assert!(matches!(ended, Err(WorkError::Interrupted)), "{ended:?}");
     crew.repo.no_process_left();
-    holds_the_four(&crew.worktree("w-1"));
+    holds_the_four(&crew.worktree("w-1"), "w-1");
     assert!(crew.worktree("w-1").join("build/ignored.o").exists());
     // A person puts the task back; the next run clears up after the one that was interrupted.
     let (doing, backlog) = (".agentheim/board/w/doing/w-1-make.md", ".agentheim/board/w/backlog/w-1-make.md");
@@ -240,7 +235,7 @@ fn wt_cleanup_loses_nothing_when_the_run_is_interrupted_and_the_task_taken_off_t
     let report = crew.work(&[]);
     assert!(!crew.worktree("w-1").exists(), "{report:#?}");
     let [saved] = end(&report, "w-1").saved.as_slice() else { panic!("{report:#?}") };
-    holds_the_four(&applied(&crew, Path::new(saved)));
+    holds_the_four(&applied(&crew, Path::new(saved)), "w-1");
 }
 
 #[test]

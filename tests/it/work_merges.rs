@@ -413,7 +413,7 @@ fn merge_second_conflict_is_counted_the_same_when_the_process_is_restarted_betwe
         });
         match ended {
             Ok(report) => {
-                assert!(stopped.len() > 8, "{stopped:#?}");
+                assert!(stopped.len() > 8, "{stopped:#?} {report:#?}");
                 return assert_second_conflict(&crew, &report, &sends);
             }
             Err(WorkError::Interrupted) => {}

@@ -4,18 +4,14 @@
 //! commit would delete them. So the order is fixed: lock the index, try the move on a copy, move the branch by
 //! compare-and-swap, move the files with the copy, put the copy in the index's place (RULINGS 25).
 
+use super::moving::Moving;
 use super::{GitError, RefMove, RefName, Repo};
+use crate::host::failpoint;
 use crate::host::ids::CommitId;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How often a locked index is tried again, and how long is waited between: a person's `git add` is over by then.
-const PATIENCE: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(25);
 
 /// How moving a branch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,18 +146,19 @@ impl Repo {
             let (folder, what) = (self.top().to_owned(), (*what).to_owned());
             return Ok(BranchMove::Refused(Obstacle::Busy { folder, what }));
         }
-        let index = self.git_dir().join("index");
-        let lock = match IndexLock::take(&index)? {
-            Ok(lock) => lock,
-            Err(obstacle) => return Ok(BranchMove::Refused(obstacle)),
+        let Some(moving) = Moving::hold(self)? else {
+            return Ok(BranchMove::Refused(Obstacle::Locked { lock: self.git_dir().join("index.lock") }));
         };
+        let mut moving = moving.recover(self)?;
+        if let Err(obstacle) = moving.lock(branch.as_str(), old, new)? {
+            return Ok(BranchMove::Refused(obstacle));
+        }
+        failpoint::pass(self.host());
         // Under the lock: who moved the branch before us moved its files as well, and those are no dirt.
         if self.read_ref(branch)?.as_ref() != Some(old) {
             return Ok(BranchMove::Raced);
         }
-        let scratch = tempfile::Builder::new().prefix("countersign-").tempdir_in(self.git_dir());
-        let scratch = scratch.map_err(|why| io("make a folder in", self.git_dir(), why))?;
-        let copy = scratch.path().join("index");
+        let (index, copy) = (self.git_dir().join("index"), moving.copy());
         fs::copy(&index, &copy).map_err(|why| io("read", &index, why))?;
         // What was only touched is not dirty. The exit code tells of files that are, which the next step judges.
         self.on_index(&copy, &["update-index", "-q", "--refresh"]).run_or_not()?;
@@ -174,6 +171,7 @@ impl Repo {
         if self.swap(branch, old, new, why)? == RefMove::Raced {
             return Ok(BranchMove::Raced);
         }
+        failpoint::pass(self.host());
         let followed = self.on_index(&copy, &words).run_or_not()?;
         if !followed.success() {
             // Somebody edited one of the paths in this very moment; git checks all of them before it writes any.
@@ -190,7 +188,8 @@ impl Repo {
                 }),
             };
         }
-        lock.put(&copy)?;
+        failpoint::pass(self.host());
+        moving.finish(self)?;
         Ok(BranchMove::Moved(Some(self.top().to_owned())))
     }
 
@@ -228,46 +227,6 @@ impl OnIndex<'_> {
     fn run_or_not(&self) -> Result<super::Output, GitError> {
         let words = ["-c", "submodule.recurse=false"].into_iter().chain(self.words.iter().copied());
         self.repo.git().env("GIT_INDEX_FILE", self.index).run_unchecked(words)
-    }
-}
-
-/// `index.lock`, as every git takes it. Gone when this is dropped.
-struct IndexLock {
-    place: PathBuf,
-    index: PathBuf,
-    file: File,
-    put: bool,
-}
-
-impl IndexLock {
-    fn take(index: &Path) -> Result<Result<Self, Obstacle>, GitError> {
-        let place = index.with_extension("lock");
-        for _ in 0..PATIENCE {
-            match File::create_new(&place) {
-                Ok(file) => return Ok(Ok(Self { place, index: index.to_owned(), file, put: false })),
-                Err(why) if why.kind() == ErrorKind::AlreadyExists => std::thread::park_timeout(PAUSE),
-                Err(why) => return Err(io("make", &place, why)),
-            }
-        }
-        Ok(Err(Obstacle::Locked { lock: place }))
-    }
-
-    /// The copy becomes the index, in one step.
-    fn put(mut self, copy: &Path) -> Result<(), GitError> {
-        let bytes = fs::read(copy).map_err(|why| io("read", copy, why))?;
-        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_all());
-        written.map_err(|why| io("write", &self.place, why))?;
-        fs::rename(&self.place, &self.index).map_err(|why| io("replace", &self.index, why))?;
-        self.put = true;
-        Ok(())
-    }
-}
-
-impl Drop for IndexLock {
-    fn drop(&mut self) {
-        if !self.put {
-            drop(fs::remove_file(&self.place));
-        }
     }
 }
 

@@ -45,6 +45,7 @@ struct Shared {
 pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)) -> Result<WorkReport, WorkError> {
     let repo = Repo::discover(host, &request.start)?;
     let target = super::settings::target(&repo, request.into.as_deref())?;
+    repo.end_broken_move(&target)?;
     let board = board_at(&repo, &target)?;
     let terms = Terms::settle(&repo, request, board.layout)?;
     let mut planned = plan(&board, &request.names)?;

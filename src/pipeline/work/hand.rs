@@ -88,7 +88,11 @@ impl Hand<'_> {
                 return Ok(self.end(&seen));
             }
             (self.tell)(WorkEvent::Step { task: self.id().to_owned(), step: step.clone() });
-            self.act(&seen, step)?;
+            match self.act(&seen, step) {
+                // What Ctrl-C ended says so in many ways; none of them is the task's.
+                Err(_) if self.repo.host().cancel.is_asked() => return Err(WorkError::Interrupted),
+                done => done?,
+            }
         }
         Err(self.inconsistent("its steps go round in a circle; please report it, and see `countersign status`"))
     }
@@ -150,6 +154,7 @@ impl Hand<'_> {
         failpoint::pass(self.repo.host());
         match answer {
             Ok(_) => Ok(()),
+            Err(_) if self.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
             Err(VerifyError::Interrupted) => Err(WorkError::Interrupted),
             Err(why) if why.fault() == Fault::Bug => Err(why.into()),
             Err(why) => self.held("not-judged", &why.to_string()),
@@ -209,7 +214,9 @@ impl Hand<'_> {
         if let Some(tag) = tag {
             let saved = self.save(life, tag)?;
             let message = format!("chore({}): salvage note [{}]\n", self.subject.context, self.id());
-            let text = format!("{code}: {}\n\nThe work is saved: {saved}", redact::redact_text(why));
+            // The page goes to other machines: it names places inside the project only.
+            let why = why.replace(&format!("{}/", self.terms.top.display()), "");
+            let text = format!("{code}: {}\n\nThe work is saved: {saved}", redact::redact_text(&why));
             let heading =
                 if code == "escalated" { "Salvage note".to_owned() } else { format!("Salvage note ({code})") };
             self.board(&message, &|pages, task| books::note(pages, task, &heading, &text))?;

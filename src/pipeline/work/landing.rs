@@ -126,6 +126,8 @@ fn refused(hand: &mut Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted, w
             let claim = attempt.claim.as_ref().and_then(|claim| claim.name.clone()).unwrap_or_default();
             hand.held("not-landable", &format!("{why}; the claim is {claim}"))
         }
+        // A hook or a signature that Ctrl-C ended is no reason to wait.
+        _ if hand.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
         _ => hand.held("landing-waits", &why.to_string()),
     }
 }

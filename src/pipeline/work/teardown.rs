@@ -39,6 +39,7 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
             keep_branch(hand, tip)?;
         }
         remove_worktree(&hand.repo, settled)?;
+        failpoint::pass(hand.repo.host());
         if let Some(tip) = &tip {
             hand.repo.git().run(["update-ref", "-d", branch.as_str(), tip.as_str()])?;
         }
