@@ -6,6 +6,7 @@ pub mod hooks;
 pub mod land;
 pub mod likeness;
 pub mod note;
+mod peer;
 pub mod salvage;
 pub mod teardown;
 

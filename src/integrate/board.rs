@@ -1,6 +1,7 @@
 //! Commits that change nothing but the board: made of trees, with compare-and-swap, never left uncommitted (RULINGS 29).
 
 use super::books::{Books, BooksError, Pages};
+use super::peer;
 use crate::host::clock::Timestamp;
 use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Obstacle, RefName, Repo};
@@ -53,7 +54,13 @@ pub fn write_board(
         }
         let commit = repo.commit_as_user(&tree, &tip, at, message)?;
         failpoint::pass(repo.host());
-        match repo.move_branch(target, &tip, &commit, &why)? {
+        let held = match peer::lock_board(repo, target, at)? {
+            Ok(held) => held,
+            Err(obstacle) => return Err(BoardWriteError::Checkout(obstacle)),
+        };
+        let moved = repo.move_branch(target, &tip, &commit, &why)?;
+        drop(held);
+        match moved {
             BranchMove::Moved(_) => return Ok(Some(commit)),
             BranchMove::Raced => {}
             BranchMove::Refused(obstacle) => return Err(BoardWriteError::Checkout(obstacle)),

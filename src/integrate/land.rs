@@ -6,8 +6,9 @@
 use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
 use super::hooks::{HookError, run_hooks};
-use super::likeness::foreign_paths;
+use super::likeness::{foreign_paths, without_books};
 use super::note::{self, NOTES};
+use super::peer;
 use crate::host::clock::Timestamp;
 use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
@@ -282,10 +283,20 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         Some(done) => with_books(repo, order, done, &tip, &merged)?,
         None => (merged.clone(), Vec::new()),
     };
-    let message = run_hooks(repo, &tip, &tree, order.message)?;
+    let hooked = run_hooks(repo, &tip, &tree, order.message)?;
+    if hooked.tree != tree {
+        verified_by_hook(repo, order, &merged, &hooked.tree)?;
+    }
+    let (tree, message) = (hooked.tree, hooked.message);
     let commit = repo.commit_as_user(&tree, &tip, order.at, &message)?;
     failpoint::pass(repo.host());
-    let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
+    let held = match peer::lock_board(repo, order.target, order.at)? {
+        Ok(held) => held,
+        Err(obstacle) => return Err(Refusal::Checkout(obstacle)),
+    };
+    let moved = repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))?;
+    drop(held);
+    let checkout = match moved {
         BranchMove::Moved(checkout) => checkout,
         BranchMove::Raced => return Ok(None),
         BranchMove::Refused(obstacle) => return Err(Refusal::Checkout(obstacle)),
@@ -325,6 +336,21 @@ fn with_books(
     let books = keep_books(&pages, done)?;
     let remarks = books.remarks.clone();
     Ok((board::with_books(repo, merged, &pages, books)?, remarks))
+}
+
+/// Refuses what a hook made of the tree, unless that was verified, too.
+fn verified_by_hook(repo: &Repo, order: &Order<'_>, merged: &TreeId, found: &TreeId) -> Result<(), Refusal> {
+    let paths = foreign_paths(repo, merged, found)?;
+    if paths.is_empty() {
+        return Ok(());
+    }
+    for verified in order.verified {
+        if foreign_paths(repo, verified, found)?.is_empty() {
+            return Ok(());
+        }
+    }
+    let tree = Some(without_books(repo, merged, found)?);
+    Err(HookError::TreeChanged { hook: "pre-commit", paths: paths.into_iter().collect(), tree }.into())
 }
 
 /// The merge of the claim into the target, if it is a tree that may land.

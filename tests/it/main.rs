@@ -64,5 +64,6 @@ mod verify;
 mod work;
 mod work_crash;
 mod work_kept;
+mod work_many;
 mod work_merges;
 mod worktree;

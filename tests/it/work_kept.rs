@@ -356,3 +356,21 @@ fn con_config_lock_and_twenty_claims_at_once_leave_no_half_begun_task() {
     assert_eq!(std::fs::read(crew.repo.common_dir().join("config")).unwrap(), config);
     crew.repo.no_lock_left();
 }
+
+#[test]
+fn the_lock_of_the_peers_tools_is_waited_for_taken_over_from_the_dead_and_given_back() {
+    let crew = Crew::of(1);
+    crew.worker("[ -e ../../.agentheim/state/lifecycle.lock ] && echo held > held.txt\necho made > \"$id.txt\"\nreport \"$id.txt\"\n");
+    crew.repo.write(".gitignore", ".agentheim/state/\n");
+    crew.repo.commit("ignore");
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    // Its holder died on this machine: Linux gives no process such a number.
+    let text = format!("{{\"pid\": {}, \"hostname\": \"{}\", \"startedAt\": \"x\"}}", (1 << 22) + 1, host.trim());
+    crew.repo.write(".agentheim/state/lifecycle.lock", text);
+    let report = crew.work(&[]);
+    assert_eq!(end_of(&report, "w-1"), "landed", "{report:#?}");
+    let state = crew.repo.path().join(".agentheim/state");
+    assert_eq!(std::fs::read_dir(state).unwrap().count(), 0, "the lock is given back");
+    assert_eq!(crew.landed("held.txt"), None, "nobody is locked out while a worker works");
+    assert_eq!(crew.repo.git(&["status", "--porcelain"]), "");
+}

@@ -422,3 +422,35 @@ fn merge_second_conflict_is_counted_the_same_when_the_process_is_restarted_betwe
     }
     panic!("it never came to an end: {stopped:#?}");
 }
+
+/// Writes a `pre-commit` hook into the folder that all worktrees share.
+fn pre_commit(crew: &Crew, script: &str) {
+    write_script(&crew.repo.common_dir().join("hooks/pre-commit"), &format!("#!/bin/sh\n{script}\n"));
+}
+
+#[test]
+fn a_tree_that_a_hook_formats_is_judged_as_it_would_land_and_lands() {
+    let crew = Crew::of(1);
+    crew.worker(HONEST);
+    // The board's own commits are no business of the formatter's.
+    pre_commit(&crew, "[ -e w-1.txt ] || exit 0; echo formatted > w-1.txt; git add w-1.txt");
+    let report = crew.work(&[]);
+    assert_eq!(end_of(&report, "w-1"), "landed", "{report:#?}");
+    assert_eq!(crew.landed("w-1.txt").as_deref(), Some("formatted\n"));
+    let cases = crew.repo.git(&["log", "--format=%s", "--grep", "^case w-1 attempt", "refs/countersign/cases/w-1"]);
+    assert_eq!(cases.lines().count(), 2, "the claim and what the hook made of it were judged: {cases}");
+    assert_eq!(touched(&crew, &landing(&crew, "w-1")), ["w-1.txt"]);
+    assert_eq!(crew.repo.git(&["status", "--porcelain"]), "");
+    crew.repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_hook_that_makes_another_tree_each_time_holds_the_landing() {
+    let crew = Crew::of(1);
+    crew.worker(HONEST);
+    pre_commit(&crew, "[ -e w-1.txt ] || exit 0; cat /proc/sys/kernel/random/uuid > w-1.txt; git add w-1.txt");
+    let report = crew.work(&[]);
+    assert_eq!(end_of(&report, "w-1"), "held:landing-waits", "{report:#?}");
+    assert_eq!(crew.landed("w-1.txt"), None);
+    assert_eq!(crew.repo.git(&["status", "--porcelain"]), "");
+}

@@ -49,6 +49,14 @@ pub enum Obstacle {
         /// Git's words.
         said: String,
     },
+    /// The peer's own tools write on the board.
+    #[error("{} is held by {holder}: let it end, or remove that file if nothing runs there", lock.display())]
+    Peer {
+        /// The lock.
+        lock: PathBuf,
+        /// Who holds it, in words.
+        holder: String,
+    },
     /// The branch is checked out more than once.
     #[error("{branch} is checked out in {} folders ({}): only one of them could follow", folders.len(), folders.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", "))]
     Several {
@@ -115,25 +123,31 @@ impl Repo {
         }
     }
 
+    /// The git directory and the top of every worktree, read off the disk without a git.
+    pub fn worktree_places(&self) -> Vec<(PathBuf, PathBuf)> {
+        let common = self.common_dir();
+        // The main worktree has no such file: its git directory stands in it.
+        let main = common.parent().map(|top| (common.to_owned(), top.to_owned()));
+        let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().filter_map(|entry| {
+            let file = fs::read(entry.path().join("gitdir")).ok()?;
+            let top = Path::new(OsStr::from_bytes(file.trim_ascii())).parent()?.to_owned();
+            Some((entry.path(), top))
+        });
+        main.into_iter().chain(linked).collect()
+    }
+
     /// A checkout in which this very branch is being rebased or bisected. It has no branch checked out meanwhile; yet git
     /// moves the branch when that ends, from where it was when that began.
     fn rebasing(&self, branch: &RefName) -> Option<Obstacle> {
-        let linked = fs::read_dir(self.common_dir().join("worktrees")).into_iter().flatten().flatten();
-        let places = std::iter::once(self.common_dir().to_owned()).chain(linked.map(|entry| entry.path()));
-        for place in places {
-            for (name, what) in [
-                ("rebase-merge/head-name", "a rebase"),
-                ("rebase-apply/head-name", "a rebase"),
-                ("BISECT_START", "a bisection"),
-            ] {
-                let found = fs::read(place.join(name)).unwrap_or_default();
-                let found = found.trim_ascii();
-                let short = branch.as_str().trim_start_matches("refs/heads/").as_bytes();
-                if found == branch.as_str().as_bytes() || (name == "BISECT_START" && found == short) {
-                    let folder = fs::read(place.join("gitdir")).unwrap_or_default();
-                    let folder = PathBuf::from(OsStr::from_bytes(folder.trim_ascii()));
-                    // The main worktree has no such file: its git directory stands in it.
-                    let folder = folder.parent().or(place.parent()).unwrap_or(&place).to_owned();
+        let short = branch.as_str().trim_start_matches("refs/heads/");
+        let signs = [
+            ("rebase-merge/head-name", branch.as_str(), "a rebase"),
+            ("rebase-apply/head-name", branch.as_str(), "a rebase"),
+            ("BISECT_START", short, "a bisection"),
+        ];
+        for (git_dir, folder) in self.worktree_places() {
+            for (name, wanted, what) in signs {
+                if fs::read(git_dir.join(name)).is_ok_and(|found| found.trim_ascii() == wanted.as_bytes()) {
                     return Some(Obstacle::Busy { folder, what: format!("{what} of {branch}") });
                 }
             }

@@ -5,7 +5,7 @@
 //! inode, and by nothing else. A branch that had moved takes its files along; one that had not leaves them.
 
 use super::checkout::Obstacle;
-use super::{GitError, RefName, Repo};
+use super::{Change, GitError, RefName, Repo};
 use crate::host::digest::digest;
 use crate::host::failpoint;
 use crate::host::ids::CommitId;
@@ -178,7 +178,7 @@ impl Moving {
         let mut lines = Vec::new();
         let zero = "0".repeat(record.new.as_str().len());
         let (before, after) = (repo.tree_of(&record.old)?, repo.tree_of(&record.new)?);
-        for path in repo.changes(&before, &after)?.iter().flat_map(|change| change.paths()) {
+        for path in repo.changes(&before, &after)?.iter().flat_map(Change::paths) {
             let entry = repo.entry(&after, path)?;
             let line = match entry {
                 Some(entry) if !differing.contains(path) => format!("{:o} {}\t", entry.mode, entry.id),

@@ -5,7 +5,7 @@
 //! held by the operating system, so that it ends with its holder.
 
 use crate::host::clock::Timestamp;
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::ReportedOutcome;
 use crate::task::TaskId;
 use crate::worker::Source;
@@ -150,6 +150,11 @@ pub enum Entry {
     Resumed {
         /// Where to go on.
         from: From,
+    },
+    /// A hook of the project changes what would land: that tree is judged, once.
+    Hooked {
+        /// The tree, bookkeeping apart.
+        tree: TreeId,
     },
     /// A landing is about to be made.
     Landing {

@@ -11,7 +11,7 @@ use crate::host::failpoint;
 use crate::host::git::{Change, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
-use crate::integrate::{Completion, Order, Refusal, land};
+use crate::integrate::{Completion, HookError, Order, Refusal, land};
 use crate::pipeline::WorkWord;
 use crate::task::layout::DECISIONS;
 use crate::verdict::{self, Decision, Warrant};
@@ -122,10 +122,20 @@ fn refused(hand: &mut Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted, w
             let tip = tip(hand)?;
             judge_merged(hand, seen, life, merged, &tip)
         }
+        // The loop looks again at the target as it is now.
+        Refusal::Raced { .. } => Ok(()),
         Refusal::TaskChanged { .. } | Refusal::Rewound { .. } | Refusal::Nothing { .. } => {
             let claim = attempt.claim.as_ref().and_then(|claim| claim.name.clone()).unwrap_or_default();
             hand.held("not-landable", &format!("{why}; the claim is {claim}"))
         }
+        Refusal::Hook(HookError::TreeChanged { tree: Some(tree), .. }) => match &seen.standing.progress.hooked {
+            Some(before) if before != tree => hand.held("landing-waits", &format!("{why}; it was judged once already")),
+            _ => {
+                hand.record(Entry::Hooked { tree: tree.clone() })?;
+                let tip = tip(hand)?;
+                judge_merged(hand, seen, life, tree, &tip)
+            }
+        },
         // A hook or a signature that Ctrl-C ended is no reason to wait.
         _ if hand.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
         _ => hand.held("landing-waits", &why.to_string()),

@@ -4,7 +4,7 @@
 //! other. The executor does the one step, looks again, and asks again.
 
 use super::journal::{Entry, Errand, From};
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::{DecisionKind, DecisionRecord, ReportedOutcome};
 use crate::task::layout::Folder;
 use schemars::JsonSchema;
@@ -49,6 +49,8 @@ pub struct Progress {
     pub merged_from: Option<CommitId>,
     /// The places that a merge of the target met, if one was made, and what landed there.
     pub before_merge: Option<(Vec<String>, Vec<String>)>,
+    /// The tree that a hook made of the landing, if it was judged for that.
+    pub hooked: Option<TreeId>,
     /// What was the last thing before it was held.
     pub before: Option<Box<Latest>>,
 }
@@ -152,6 +154,7 @@ impl Progress {
                     From::Landing => before,
                 };
             }
+            Entry::Hooked { tree } => self.hooked = Some(tree.clone()),
             Entry::Landed { commit, .. } => self.latest = Latest::Landed(commit.clone()),
             Entry::Sent { .. } | Entry::Saved { .. } | Entry::Landing { .. } => {}
         }
