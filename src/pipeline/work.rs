@@ -5,6 +5,7 @@
 //! the target happen one after another.
 
 mod crew;
+mod drift;
 mod hand;
 pub mod journal;
 mod landing;

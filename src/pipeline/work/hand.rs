@@ -204,7 +204,7 @@ impl Hand<'_> {
     fn hold(&mut self, seen: &Seen, life: &Life, code: &str, why: &str) -> Result<(), WorkError> {
         let iteration = seen.standing.progress.iteration.max(1);
         let tag = match code {
-            "escalated" | "task-under-specified" => Some(SalvageTag::Escalated(iteration)),
+            "escalated" | "task-under-specified" | "metric-drift" => Some(SalvageTag::Escalated(iteration)),
             "lost-result" => Some(SalvageTag::LostResult),
             "merge-conflict" => Some(SalvageTag::MergeConflict),
             "worker-failed" => Some(SalvageTag::Failed),

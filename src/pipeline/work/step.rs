@@ -30,6 +30,8 @@ pub struct Standing {
     pub report: bool,
     /// The task's file on the target has the note of the last false claim.
     pub noted: bool,
+    /// What the last attempt measures otherwise than an earlier one of this life did, in words.
+    pub drift: Option<String>,
     /// What the journal says of this life.
     pub progress: Progress,
 }
@@ -271,6 +273,9 @@ fn decided(standing: &Standing) -> Step {
     let told: Vec<String> = decision.reasons.iter().map(|reason| format!("{}: {}", reason.code, reason.text)).collect();
     let told = told.join("; ");
     match decision.kind {
+        DecisionKind::Land | DecisionKind::Skip if standing.drift.is_some() => {
+            hold("metric-drift", standing.drift.clone().unwrap_or_default())
+        }
         DecisionKind::Land | DecisionKind::Skip => Step::Land,
         DecisionKind::Hold | DecisionKind::FloorOnly => hold("held", told),
         DecisionKind::SendBack => {
