@@ -9,7 +9,7 @@ use crate::support::{Crew, end_of};
 use countersign::host::env::Env;
 use countersign::host::failpoint;
 use countersign::pipeline::work::step::Step;
-use countersign::pipeline::work::{WorkError, WorkEvent, work};
+use countersign::pipeline::work::{WorkError, WorkEvent, WorkReport, work};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -56,6 +56,13 @@ struct Stand {
 }
 
 impl Stand {
+    /// Three tasks, none of them begun.
+    fn fresh() -> Self {
+        let crew = Crew::of(3);
+        crew.worker(WORKER);
+        Self::at(crew)
+    }
+
     /// Three tasks; the third was begun by a run that was interrupted, and a person committed after that.
     fn three() -> Self {
         let crew = Crew::of(3);
@@ -124,7 +131,7 @@ fn copy(crew: &Crew, from: &Path, to: &Path) {
 fn state(crew: &Crew) -> String {
     let tree = crew.repo.git(&["ls-tree", "-r", "main"]);
     let tree: Vec<&str> = tree.lines().filter(|line| !line.ends_with("protocol.md")).collect();
-    let branches = crew.repo.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/heads/aw"]);
+    let branches = crew.repo.git(&["for-each-ref", "--format=%(refname)", "refs/heads/aw"]);
     let listed = crew.repo.git(&["worktree", "list", "--porcelain"]);
     let worktrees: Vec<&str> = listed.lines().filter(|line| line.contains("/repo/.worktrees/")).collect();
     let lying = std::fs::read_dir(crew.repo.path().join(".worktrees")).into_iter().flatten().flatten();
@@ -147,12 +154,24 @@ fn is_reachable(crew: &Crew, id: &str, file: &str, at: u32) {
     assert!(crew.worktree(id).join(file).exists() || named(), "died at {at}: {id}'s {file} is nowhere");
 }
 
+/// The run after the crash. One that is asked for a task that has landed meanwhile starts nothing; what the dead one left
+/// is cleared away by `resume`.
+fn ended(crew: &Crew, names: &[&str]) -> WorkReport {
+    let mut request = Crew::request_at(&crew.repo.path(), names, 1);
+    match crew.ask(&request) {
+        Err(WorkError::Scope(_)) => {
+            (request.names, request.only_resume) = (Vec::new(), true);
+            crew.ask(&request).unwrap()
+        }
+        done => done.unwrap_or_else(|why| panic!("{why}")),
+    }
+}
+
 /// Kills a run of these tasks at every `stride`-th place from `first` on, and lets the next run end it. How many places
 /// there are.
 fn survives(stand: &Stand, names: &[&str], wanted_ends: &[(&str, &str)], (first, stride): (u32, u32)) -> u32 {
     let crew = &stand.crew;
-    let scope: Vec<&str> = names.to_vec();
-    let undisturbed = crew.work(&scope);
+    let undisturbed = ended(crew, names);
     for (id, wanted) in wanted_ends {
         assert_eq!(end_of(&undisturbed, id), *wanted, "{undisturbed:#?}");
     }
@@ -170,7 +189,7 @@ fn survives(stand: &Stand, names: &[&str], wanted_ends: &[(&str, &str)], (first,
         for (id, file) in [("w-1", "w-1.txt"), ("w-2", "x.txt"), ("w-3", "w-3.txt")] {
             is_reachable(crew, id, file, at);
         }
-        let report = crew.work(&scope);
+        let report = ended(crew, names);
         // A run that died after the end has nothing left to say about it.
         for (id, wanted) in wanted_ends.iter().filter(|(id, _)| report.tasks.iter().any(|end| end.task == *id)) {
             assert_eq!(end_of(&report, id), *wanted, "died at {at}: {report:#?}");
@@ -197,12 +216,12 @@ const ALL: &[(&str, &str)] = &[("w-1", "landed"), ("w-2", "held:escalated"), ("w
 
 #[test]
 fn crash_every_step_of_a_task_that_lands_is_survived() {
-    survives(&Stand::three(), &["w-1"], LANDS, (1, 7));
+    survives(&Stand::fresh(), &["w-1"], LANDS, (1, 7));
 }
 
 #[test]
 fn crash_every_step_of_a_task_that_is_false_three_times_is_survived() {
-    survives(&Stand::three(), &["w-2"], FAILS, (2, 23));
+    survives(&Stand::fresh(), &["w-2"], FAILS, (2, 23));
 }
 
 #[test]
@@ -222,13 +241,70 @@ fn crash_retry_counter_a_mended_task_lands_once_whenever_the_run_is_killed() {
     survives(&Stand::at(crew), &[], LANDS, (5, 23));
 }
 
+/// Ends a run between the move of the branch and the move of the files: the branch's tree is not the index's.
+fn dies_amid_a_move(stand: &Stand) {
+    let crew = &stand.crew;
+    for at in 1..40 {
+        stand.again();
+        assert!(stand.dies(&["w-1"], at));
+        let followed =
+            crew.repo.try_git_in(&crew.repo.path(), &["diff", "--cached", "--quiet", "main"]).status.success();
+        if !followed {
+            assert!(crew.repo.common_dir().join("index.lock").exists(), "a person could commit the landing away");
+            return;
+        }
+    }
+    panic!("no place lies between the two");
+}
+
+#[test]
+fn crash_every_step_amid_the_files_of_a_checkout_too_is_survived() {
+    let stand = Stand::fresh();
+    let crew = &stand.crew;
+    dies_amid_a_move(&stand);
+    // The machine stopped while the files were written: one of them is there, one is gone, the others are not moved.
+    let (todo, doing) = (".agentheim/board/w/todo/w-1-make.md", ".agentheim/board/w/doing/w-1-make.md");
+    crew.repo.write(doing, format!("{}\n", crew.repo.git(&["show", &format!("main:{doing}")])));
+    std::fs::remove_file(crew.repo.path().join(todo)).unwrap();
+    let report = crew.work(&["w-1"]);
+    assert_eq!(end_of(&report, "w-1"), "landed", "{report:#?}");
+    assert_eq!(crew.repo.git(&["status", "--porcelain"]), "");
+    crew.repo.no_lock_left();
+}
+
+#[test]
+fn crash_every_step_leaves_a_lock_that_is_not_ours_and_files_that_a_person_edited_meanwhile() {
+    let stand = Stand::fresh();
+    let crew = &stand.crew;
+    dies_amid_a_move(&stand);
+    let diary = ".agentheim/board/protocol.md";
+    crew.repo.write(diary, "a person's own words\n");
+    let why = crew.ask(&crew.request(&["w-1"])).unwrap_err().to_string();
+    assert!(why.contains("protocol.md"), "{why}");
+    assert_eq!(std::fs::read_to_string(crew.repo.path().join(diary)).unwrap(), "a person's own words\n");
+    assert!(crew.repo.common_dir().join("index.lock").exists(), "still no commit can take the move back");
+    let old = crew.repo.git(&["show", &format!(":{diary}")]);
+    crew.repo.write(diary, format!("{old}\n"));
+    // Another git took the lock of ours away and has its own there now.
+    let lock = crew.repo.common_dir().join("index.lock");
+    std::fs::rename(&lock, crew.repo.root().join("aside")).unwrap();
+    std::fs::write(&lock, "another git's").unwrap();
+    let ended = crew.ask(&crew.request(&["w-1"])).map(|report| end_of(&report, "w-1"));
+    assert!(!matches!(ended.as_deref(), Ok("landed")), "{ended:?}");
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), "another git's");
+    std::fs::remove_file(&lock).unwrap();
+    let report = crew.work(&["w-1"]);
+    assert_eq!(end_of(&report, "w-1"), "landed", "{report:#?}");
+    assert_eq!(crew.repo.git(&["status", "--porcelain"]), "");
+}
+
 #[test]
 #[ignore = "minutes: every place there is; .ci/run has it"]
 fn crash_every_step_there_is_is_survived() {
     let (lands, fails, meets) = std::thread::scope(|scope| {
-        let lands = scope.spawn(|| survives(&Stand::three(), &["w-1"], LANDS, (1, 1)));
+        let lands = scope.spawn(|| survives(&Stand::fresh(), &["w-1"], LANDS, (1, 1)));
         let meets = scope.spawn(|| survives(&Stand::three(), &["w-3"], MEETS, (1, 1)));
-        let fails = scope.spawn(|| survives(&Stand::three(), &["w-2"], FAILS, (1, 1)));
+        let fails = scope.spawn(|| survives(&Stand::fresh(), &["w-2"], FAILS, (1, 1)));
         (lands.join().unwrap(), fails.join().unwrap(), meets.join().unwrap())
     });
     println!(

@@ -103,10 +103,7 @@ fn two_conductors_and_a_person_at_work_on_one_branch_lose_nothing_of_each_others
     let number = commits.len();
     assert_eq!(crew.repo.git(&["status", "--porcelain"]), " M edited.txt\nM  staged.txt");
     assert_eq!(crew.repo.git(&["show", ":staged.txt"]), format!("staged {number}"));
-    assert_eq!(
-        std::fs::read_to_string(crew.repo.path().join("edited.txt")).unwrap(),
-        format!("edited {number}\n")
-    );
+    assert_eq!(std::fs::read_to_string(crew.repo.path().join("edited.txt")).unwrap(), format!("edited {number}\n"));
 }
 
 #[test]

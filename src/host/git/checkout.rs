@@ -163,7 +163,10 @@ impl Repo {
         let Some(moving) = Moving::hold(self)? else {
             return Ok(BranchMove::Refused(Obstacle::Locked { lock: self.git_dir().join("index.lock") }));
         };
-        let mut moving = moving.recover(self)?;
+        let mut moving = match moving.recover(self)? {
+            Ok(moving) => moving,
+            Err(obstacle) => return Ok(BranchMove::Refused(obstacle)),
+        };
         if let Err(obstacle) = moving.lock(branch.as_str(), old, new)? {
             return Ok(BranchMove::Refused(obstacle));
         }

@@ -61,7 +61,12 @@ impl Repo {
             if Moving::place(&checkout).is_dir()
                 && let Some(moving) = Moving::hold(&checkout)?
             {
-                moving.recover(&checkout)?;
+                moving.recover(&checkout)?.map_err(|obstacle| GitError::Failed {
+                    command: "end a move that was broken off".to_owned(),
+                    ending: "not yet".to_owned(),
+                    tree: folder,
+                    said: obstacle.to_string(),
+                })?;
             }
         }
         Ok(())
@@ -104,12 +109,12 @@ impl Moving {
         self.place.join("index")
     }
 
-    /// Ends what a process that died began with this checkout.
-    pub(super) fn recover(mut self, repo: &Repo) -> Result<Self, GitError> {
+    /// Ends what a process that died began with this checkout; what stands in the way of that, if something does.
+    pub(super) fn recover(mut self, repo: &Repo) -> Result<Result<Self, Obstacle>, GitError> {
         let path = self.record();
         let bytes = match fs::metadata(&path) {
             Ok(data) if data.len() <= LARGEST => fs::read(&path).map_err(|why| io("read", &path, why))?,
-            _ => return Ok(self),
+            _ => return Ok(Ok(self)),
         };
         // Written in one step; one that cannot be read is not ours, and no lock is known to be.
         if let Ok(record) = serde_json::from_slice::<Record>(&bytes) {
@@ -134,20 +139,24 @@ impl Moving {
                     self.put()?;
                 }
                 (true, false) => fs::remove_file(&self.lock).map_err(|why| io("remove", &self.lock, why))?,
-                // A person took the lock away. The files follow if nothing else happened to them; else they are his.
+                // A person took the lock away. The files have to follow all the same.
                 (false, true) if !is_it(&self.index) => {
-                    if self.lock(&record.branch, &record.old, &record.new)?.is_ok() {
-                        fs::copy(&self.index, self.copy()).map_err(|why| io("read", &self.index, why))?;
-                        if self.follow(repo, &record).is_ok() {
-                            self.put()?;
-                        }
+                    if let Err(obstacle) = self.lock(&record.branch, &record.old, &record.new)? {
+                        self.remember(&record)?;
+                        return Ok(Err(obstacle));
                     }
+                    fs::copy(&self.index, self.copy()).map_err(|why| io("read", &self.index, why))?;
+                    if let Err(why) = self.follow(repo, &record) {
+                        self.file = None;
+                        return Err(why);
+                    }
+                    self.put()?;
                 }
                 (false, _) => {}
             }
         }
         self.forget();
-        Ok(self)
+        Ok(Ok(self))
     }
 
     /// Moves the files of a checkout whose branch has moved. Those that were moved before the process died are noticed.

@@ -356,7 +356,10 @@ fn session_end(
         ("Completed", of(|end| matches!(end, End::Landed { .. }))),
         ("Bounced", of(|end| matches!(end, End::Bounced))),
         ("Failed", of(|end| matches!(end, End::Stopped { .. }) || is_code(end, &["worker-failed"]))),
-        ("Escalated after verification", of(|end| is_code(end, &["escalated", "task-under-specified", "metric-drift"]))),
+        (
+            "Escalated after verification",
+            of(|end| is_code(end, &["escalated", "task-under-specified", "metric-drift"])),
+        ),
         ("Lost-result escalations", of(|end| is_code(end, &["lost-result"]))),
         ("Carry-over", if kept.is_empty() { "none".to_owned() } else { kept.join(", ") }),
     ];

@@ -59,8 +59,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn attempt(criteria: &[&str], evidence: &[(u32, &[&str])]) -> Vec<Receipt> {
-        let criteria = criteria.iter().zip(1..).map(|(text, number)| {
-            Criterion { number, text: (*text).to_owned(), kind: Kind::Judged }
+        let criteria = criteria.iter().zip(1..).map(|(text, number)| Criterion {
+            number,
+            text: (*text).to_owned(),
+            kind: Kind::Judged,
         });
         let (title, kind, source, digest) = ("t".to_owned(), String::new(), "s".to_owned(), "d".to_owned());
         let task = TaskRecord { id: None, title, kind, source, digest, criteria: criteria.collect() };
