@@ -22,6 +22,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A text longer than this is no holder's.
 const LONGEST: u64 = 4 << 10;
 
+/// Which file it is: device and inode.
+type Identity = (u64, u64);
+
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +39,7 @@ struct Holder {
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    inode: (u64, u64),
+    inode: Identity,
 }
 
 /// How taking a lock ended.
@@ -58,7 +61,7 @@ impl LockFile {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         let own = Holder { pid, hostname, started_at: at.to_utc() };
         let mut left = patience;
-        let mut empty: Option<(u64, u64)> = None;
+        let mut empty: Option<Identity> = None;
         loop {
             match File::create_new(path) {
                 Ok(mut file) => {
@@ -108,12 +111,12 @@ impl Drop for LockFile {
     }
 }
 
-fn identity(data: &Metadata) -> (u64, u64) {
+fn identity(data: &Metadata) -> Identity {
     (data.dev(), data.ino())
 }
 
 /// The lock's file and text; none if it has just gone. Never through a link.
-fn read(path: &Path) -> io::Result<Option<((u64, u64), Vec<u8>)>> {
+fn read(path: &Path) -> io::Result<Option<(Identity, Vec<u8>)>> {
     match fs::symlink_metadata(path) {
         Ok(data) if !data.is_file() => Err(io::Error::other("it is no plain file")),
         Ok(_) => match File::open(path) {
@@ -139,7 +142,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 /// Takes a dead holder's file away. If it turns out to be another one, which was made in this very moment, it is put back.
-fn reap(path: &Path, inode: (u64, u64), text: &[u8]) -> io::Result<()> {
+fn reap(path: &Path, inode: Identity, text: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let aside = path.with_file_name(format!(".{name}.dead-{}", rustix::process::getpid().as_raw_nonzero()));
     match fs::rename(path, &aside) {
@@ -163,7 +166,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(120);
 
     fn host() -> Host {
-        let scratch = std::path::PathBuf::from("/");
+        let scratch = PathBuf::from("/");
         let vars: [(&str, &str); 0] = [];
         Host {
             git: "git".into(),
