@@ -44,7 +44,7 @@ impl Quarantine {
         let git = self.apply(repo.git(), repo);
         let mut lines = gits
             .iter()
-            .map(|words| git.argv(NO_CHECKSUM.iter().map(OsStr::new).chain(words.iter().map(|w| w.as_os_str()))));
+            .map(|words| git.argv(NO_CHECKSUM.iter().map(OsStr::new).chain(words.iter().map(OsString::as_os_str))));
         let mut write = vec![self.root.path().join("work")];
         // git-lfs's clean filter stores its objects beside git's.
         write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));
