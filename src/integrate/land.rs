@@ -204,19 +204,31 @@ pub fn land(repo: &Repo, warrant: Warrant, order: &Order<'_>) -> Result<Landed, 
     }
 }
 
+/// What is known of a landing that another process made.
+#[derive(Debug, Clone, Copy)]
+pub struct Recognised<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// The branch.
+    pub target: &'a RefName,
+    /// Trees that were verified since the warrant was made.
+    pub verified: &'a [TreeId],
+    /// The sealed case that the warrant rests on.
+    pub case: Option<&'a CommitId>,
+}
+
 /// The proof of a landing that another process made: `commit` is on the target, and it is what landing this warrant on its
-/// parent gives, bookkeeping apart. A note that is missing is made. None if the commit is something else.
+/// parent gives, or a tree verified since, bookkeeping apart. A note that is missing is made. None if it is something else.
 ///
 /// # Errors
 /// Git fails.
 pub fn recognise(
     repo: &Repo,
     warrant: &Warrant,
-    task: &str,
-    target: &RefName,
+    known: &Recognised<'_>,
     commit: &CommitId,
-    case: Option<&CommitId>,
 ) -> Result<Option<Landed>, GitError> {
+    let Recognised { task, target, verified, case } = *known;
     let Some(tip) = repo.read_ref(target)? else { return Ok(None) };
     let (parents, _) = repo.parents_of(commit)?;
     let ([parent], true) = (parents.as_slice(), repo.is_ancestor(commit, &tip)?) else { return Ok(None) };
@@ -229,7 +241,11 @@ pub fn recognise(
         }
     };
     let tree = repo.tree_of(commit)?;
-    if !foreign_paths(repo, &merged, &tree)?.is_empty() {
+    let mut same = foreign_paths(repo, &merged, &tree)?.is_empty();
+    for other in verified {
+        same = same || foreign_paths(repo, other, &tree)?.is_empty();
+    }
+    if !same {
         return Ok(None);
     }
     let mut record = LandingRecord {

@@ -106,8 +106,13 @@ pub fn remove_worktree(repo: &Repo, settled: Settled) -> Result<(), TeardownErro
     if worktree.is_dir() {
         let inside = repo.discover_beside(&worktree)?;
         linked(&inside, repo, &worktree)?;
-        let found = freeze_worktree(&inside, settled.base())?.tree;
-        if !is_within(repo, settled.tree(), &found)? {
+        // Its objects are in a quarantine that is gone with it.
+        let frozen = freeze_worktree(&inside, settled.base())?;
+        let within = is_within(&inside, settled.tree(), &frozen.tree);
+        let found = frozen.tree.clone();
+        inside.leave_quarantine();
+        drop(frozen);
+        if !within? {
             return Err(TeardownError::Changed { worktree, found, saved: settled.tree().clone() });
         }
         failpoint::pass(repo.host());

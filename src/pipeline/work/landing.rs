@@ -34,7 +34,11 @@ pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
 pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life) -> Option<(&'s Attempted, Vec<TreeId>)> {
     let base = base_of(seen, life);
     let passed = |attempt: &&Attempted| attempt.decision.as_ref().is_some_and(|decision| may_land(decision.kind));
-    let own = |attempt: &Attempted| attempt.claim.as_ref().is_some_and(|claim| claim.base == *base);
+    // What a hook made of it is no work of the worker's.
+    let hooked = seen.standing.progress.hooked.as_ref();
+    let own = |attempt: &Attempted| {
+        attempt.claim.as_ref().is_some_and(|claim| claim.base == *base && Some(&claim.tree) != hooked)
+    };
     let at = seen.attempts.iter().rposition(|attempt| passed(&attempt) && own(attempt))?;
     let later = seen.attempts[at + 1..].iter().filter(passed);
     let merged = later.filter_map(|attempt| attempt.claim.as_ref().map(|claim| claim.tree.clone())).collect();
