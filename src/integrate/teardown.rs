@@ -1,13 +1,16 @@
 //! Taking a worktree away. The only function that does it asks for the proof that its work is safe.
 
 use super::land::Landed;
-use super::salvage::Salvaged;
+use super::salvage::{Salvaged, only_here};
 use crate::claim::{FreezeError, freeze_worktree};
 use crate::host::git::{GitError, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the names of folders begin with that hold a removed worktree's files until they are deleted.
+const REMOVED: &str = ".removed-";
 
 /// Why a worktree was left where it is.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +31,14 @@ pub enum TeardownError {
     NotLinked {
         /// The folder.
         worktree: PathBuf,
+    },
+    /// History that exists only inside the worktree.
+    #[error("{} holds history that exists nowhere else ({}): it is kept; push it, or move that repository out, then run this again", worktree.display(), places.join("; "))]
+    Inside {
+        /// The worktree.
+        worktree: PathBuf,
+        /// Each place with what it is.
+        places: Vec<String>,
     },
     /// A lock that a person put there.
     #[error("{} is locked ({reason}): it is kept; `git worktree unlock` releases it", worktree.display())]
@@ -105,9 +116,16 @@ pub fn remove_worktree(repo: &Repo, settled: Settled) -> Result<(), TeardownErro
     if worktree.is_dir() {
         let inside = repo.discover_beside(&worktree)?;
         linked(&inside, repo, &worktree)?;
-        let found = freeze_worktree(&inside, settled.base())?.tree;
-        if found != *settled.tree() {
-            return Err(TeardownError::Changed { worktree, found, saved: settled.tree().clone() });
+        let frozen = freeze_worktree(&inside, settled.base())?;
+        if frozen.tree != *settled.tree() {
+            return Err(TeardownError::Changed { worktree, found: frozen.tree, saved: settled.tree().clone() });
+        }
+        // A salvage looked already. A landing may rest on a pointer that is fine, beside a branch that nobody else has.
+        if matches!(settled, Settled::Landed { .. }) {
+            let places = only_here(&inside, &frozen.tree, &frozen.sightings)?;
+            if !places.is_empty() {
+                return Err(TeardownError::Inside { worktree, places });
+            }
         }
         empty(&worktree)?;
     }
@@ -136,7 +154,7 @@ fn linked(inside: &Repo, repo: &Repo, worktree: &Path) -> Result<(), TeardownErr
 fn empty(worktree: &Path) -> Result<(), TeardownError> {
     let beside = worktree.parent().unwrap_or(worktree);
     // Beside the worktree: a rename stays on one disk. Ours to make: nobody's files are in there.
-    let away = tempfile::Builder::new().prefix(".removed-").tempdir_in(beside);
+    let away = tempfile::Builder::new().prefix(REMOVED).tempdir_in(beside);
     let away = away.map_err(failed("make a folder in", beside))?.keep();
     let mut moved = Vec::new();
     for entry in fs::read_dir(worktree).map_err(failed("read", worktree))? {
@@ -155,8 +173,24 @@ fn empty(worktree: &Path) -> Result<(), TeardownError> {
         }
         moved.push((from, to));
     }
-    writable(&away);
-    fs::remove_dir_all(&away).map_err(failed("remove", &away))
+    // What cannot be deleted now is out of everybody's way, and is tried again: see `sweep_removed`.
+    drop(delete(&away));
+    Ok(())
+}
+
+/// Deletes what earlier removals could only move away, below the folder of the worktrees; what is still there.
+pub fn sweep_removed(worktrees: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(worktrees).into_iter().flatten().filter_map(Result::ok);
+    let ours = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(REMOVED.as_bytes()));
+    let mut left: Vec<PathBuf> = ours.map(|entry| entry.path()).filter(|folder| delete(folder).is_err()).collect();
+    left.retain(|folder| folder.symlink_metadata().is_ok());
+    left.sort();
+    left
+}
+
+fn delete(folder: &Path) -> std::io::Result<()> {
+    writable(folder);
+    fs::remove_dir_all(folder)
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> TeardownError + use<> {
