@@ -15,4 +15,4 @@ pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use hooks::HookError;
 pub use land::{Landed, LandingRecord, Order, Recognised, Refusal, Unlanded, land, recognise};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
-pub use teardown::{Settled, TeardownError, remove_worktree};
+pub use teardown::{Settled, TeardownError, remove_worktree, sweep_removed};

@@ -138,8 +138,8 @@ impl List {
         if self.paths.contains(path) || is_lockfile(path) || generated.hit(path).is_some() {
             return None;
         }
-        if !pieces(path).is_empty() || path.as_bytes().trim_ascii() != path.as_bytes() {
-            let expected = "a name without commas, line ends or outer blanks, which FILE_LIST cannot carry";
+        if !pieces(path).is_empty() {
+            let expected = "a name of UTF-8 without commas, line ends or outer blanks: FILE_LIST cannot carry others";
             return Some(info(path, expected, "changed; whether it was reported cannot be told"));
         }
         if self.is_kept_by_worker(on, change) {
@@ -217,10 +217,12 @@ fn carried_names(report: &Report) -> Vec<&str> {
     blocks.flat_map(|b| b.adrs.files.iter().chain(&b.backlog_items.files)).map(|f| f.file_name.as_str()).collect()
 }
 
-/// The pieces that a comma-separated list makes of a name; none if the name survives it.
+/// What a comma-separated list of text makes of a name; nothing if the name survives it.
 fn pieces(path: &RepoPath) -> Vec<Vec<u8>> {
-    let bytes = path.as_bytes();
-    if !bytes.iter().any(|b| matches!(b, b',' | b'\n' | b'\r')) {
+    let text = String::from_utf8_lossy(path.as_bytes());
+    let bytes = text.as_bytes();
+    let splits = bytes.iter().any(|b| matches!(b, b',' | b'\n' | b'\r'));
+    if !splits && bytes.trim_ascii() == path.as_bytes() {
         return Vec::new();
     }
     let pieces = bytes.split(|b| matches!(b, b',' | b'\n' | b'\r'));

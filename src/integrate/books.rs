@@ -11,10 +11,12 @@ mod page;
 mod pages;
 mod protocol;
 mod records;
+mod rotation;
 mod task_page;
 
 pub use moves::{Diary, Moved, bounce, note, take, write_diary};
 pub use pages::Pages;
+pub use rotation::{LONGEST_DIARY, LONGEST_DONE_LIST, Rotated, rotate_diary, rotate_done_list};
 
 use crate::config::Bookkeeper;
 use crate::host::clock::Timestamp;

@@ -45,6 +45,8 @@ pub enum SalvageTag {
     TimedOut,
     /// The worker, or we, died.
     Crashed,
+    /// Written into the worktree after the work was judged; that work landed without it.
+    Late,
 }
 
 impl fmt::Display for SalvageTag {
@@ -58,6 +60,7 @@ impl fmt::Display for SalvageTag {
             Self::Failed => f.write_str("failed"),
             Self::TimedOut => f.write_str("timed-out"),
             Self::Crashed => f.write_str("crashed"),
+            Self::Late => f.write_str("late"),
         }
     }
 }
@@ -248,7 +251,7 @@ fn ignored(repo: &Repo) -> Result<Vec<String>, GitError> {
 }
 
 /// Places inside the worktree whose history would be lost with it: what git stores for them here is a pointer at most.
-fn only_here(repo: &Repo, tree: &TreeId, sightings: &[Sighting]) -> Result<Vec<String>, GitError> {
+pub(super) fn only_here(repo: &Repo, tree: &TreeId, sightings: &[Sighting]) -> Result<Vec<String>, GitError> {
     let kinds = [SightingKind::NestedRepository, SightingKind::DirtySubmodule, SightingKind::UnreachableGitlink];
     let mut places: Vec<String> = sightings
         .iter()
@@ -295,6 +298,7 @@ mod tests {
             (SalvageTag::Failed, 1, "failed"),
             (SalvageTag::TimedOut, 1, "timed-out"),
             (SalvageTag::Crashed, 1, "crashed"),
+            (SalvageTag::Late, 1, "late"),
         ] {
             assert_eq!(numbered(tag, event), name);
         }

@@ -1,7 +1,7 @@
 //! Taking a worktree away. The only function that does it asks for the proof that its work is safe.
 
 use super::land::Landed;
-use super::salvage::Salvaged;
+use super::salvage::{Salvaged, only_here};
 use crate::claim::{FreezeError, freeze_worktree};
 use crate::host::failpoint;
 use crate::host::git::{ChangeKind, GitError, Repo};
@@ -9,6 +9,9 @@ use crate::host::ids::{CommitId, TreeId};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// What the names of folders begin with that hold a removed worktree's files until they are deleted.
+const REMOVED: &str = ".removed-";
 
 /// Why a worktree was left where it is.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,14 @@ pub enum TeardownError {
     NotLinked {
         /// The folder.
         worktree: PathBuf,
+    },
+    /// History that exists only inside the worktree.
+    #[error("{} holds history that exists nowhere else ({}): it is kept; push it, or move that repository out, then run this again", worktree.display(), places.join("; "))]
+    Inside {
+        /// The worktree.
+        worktree: PathBuf,
+        /// Each place with what it is.
+        places: Vec<String>,
     },
     /// A lock that a person put there.
     #[error("{} is locked ({reason}): it is kept; `git worktree unlock` releases it", worktree.display())]
@@ -109,11 +120,20 @@ pub fn remove_worktree(repo: &Repo, settled: Settled) -> Result<(), TeardownErro
         // Its objects are in a quarantine that is gone with it.
         let frozen = freeze_worktree(&inside, settled.base())?;
         let within = is_within(&inside, settled.tree(), &frozen.tree);
+        // A salvage looked already. A landing may rest on a pointer that is fine, beside a branch that nobody else has.
+        let places = match &settled {
+            Settled::Landed { .. } => only_here(&inside, &frozen.tree, &frozen.sightings),
+            Settled::Salvaged(_) => Ok(Vec::new()),
+        };
         let found = frozen.tree.clone();
         inside.leave_quarantine();
         drop(frozen);
         if !within? {
             return Err(TeardownError::Changed { worktree, found, saved: settled.tree().clone() });
+        }
+        let places = places?;
+        if !places.is_empty() {
+            return Err(TeardownError::Inside { worktree, places });
         }
         failpoint::pass(repo.host());
         empty(repo, &worktree)?;
@@ -154,8 +174,7 @@ fn empty(repo: &Repo, worktree: &Path) -> Result<(), TeardownError> {
     let prefix = format!(".removed-{name}.");
     for entry in fs::read_dir(beside).map_err(failed("read", beside))?.filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            writable(&entry.path());
-            fs::remove_dir_all(entry.path()).map_err(failed("remove", &entry.path()))?;
+            drop(delete(&entry.path()));
         }
     }
     // Beside the worktree: a rename stays on one disk. Ours to make: nobody's files are in there.
@@ -179,8 +198,24 @@ fn empty(repo: &Repo, worktree: &Path) -> Result<(), TeardownError> {
         moved.push((from, to));
         failpoint::pass(repo.host());
     }
-    writable(&away);
-    fs::remove_dir_all(&away).map_err(failed("remove", &away))
+    // What cannot be deleted now is out of everybody's way, and is tried again: see `sweep_removed`.
+    drop(delete(&away));
+    Ok(())
+}
+
+/// Deletes what earlier removals could only move away, below the folder of the worktrees; what is still there.
+pub fn sweep_removed(worktrees: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(worktrees).into_iter().flatten().filter_map(Result::ok);
+    let ours = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(REMOVED.as_bytes()));
+    let mut left: Vec<PathBuf> = ours.map(|entry| entry.path()).filter(|folder| delete(folder).is_err()).collect();
+    left.retain(|folder| folder.symlink_metadata().is_ok());
+    left.sort();
+    left
+}
+
+fn delete(folder: &Path) -> std::io::Result<()> {
+    writable(folder);
+    fs::remove_dir_all(folder)
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> TeardownError + use<> {

@@ -10,6 +10,7 @@ mod hand;
 pub mod journal;
 mod landing;
 mod sending;
+mod session;
 mod settings;
 mod standing;
 pub mod status;
@@ -92,6 +93,9 @@ pub struct TaskEnd {
     pub end: End,
     /// Where its worktree is, if it has one.
     pub worktree: Option<PathBuf>,
+    /// Why its worktree is still there although nothing needs it any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
     /// Where its work was saved: references and patches, newest last.
     pub saved: Vec<String>,
 }
@@ -144,6 +148,11 @@ pub struct WorkReport {
     pub open_questions: Vec<OpenQuestion>,
     /// What somebody should know about the run itself: the branch differs from what it tracks, the diary was not written.
     pub remarks: Vec<String>,
+    /// What others committed on the branch since the last session ended, in a sentence; none if nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out_of_band: Option<String>,
+    /// Folders with the files of removed worktrees that could not be deleted; the next run tries again.
+    pub leftovers: Vec<PathBuf>,
 }
 
 impl WorkReport {

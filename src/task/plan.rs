@@ -5,7 +5,7 @@
 
 mod vision;
 
-use super::board::{Board, Listed};
+use super::board::{Board, Listed, stem};
 use super::dependency::{Dependency, DependencyState, Found};
 use super::layout::Folder;
 use super::{Task, TaskId, TaskType};
@@ -70,6 +70,22 @@ pub enum Reason {
     Twice {
         /// All of them.
         paths: Vec<RepoPath>,
+    },
+    /// Its page contradicts the folder it stands in: a move that was interrupted, perhaps.
+    #[error("its status is {status:?} although its page stands in `todo` (`{path}`); make both agree")]
+    OtherStatus {
+        /// What the page says.
+        status: String,
+        /// Where it stands.
+        path: RepoPath,
+    },
+    /// Its page would not be found by its id on the way.
+    #[error("its page `{path}` is not named after its id; name it `{id}-<words>.md`")]
+    OtherName {
+        /// The id.
+        id: TaskId,
+        /// Where it stands.
+        path: RepoPath,
     },
     /// Nothing can be judged by nothing.
     #[error("it has no acceptance criterion; add `- [ ]` bullets under `## Acceptance criteria`")]
@@ -163,6 +179,20 @@ fn judge(board: &Board, listed: &Listed, cycles: &[Vec<String>]) -> Result<Ready
     let mut why = Vec::new();
     if let Err(twice) = board.find(id.as_str()) {
         why.push(Reason::Twice { paths: twice.paths });
+    } else {
+        // Two ids that differ in case alone share their file names and worktrees on many disks.
+        let alike =
+            |other: &&Listed| other.claimed_id.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(id.as_str()));
+        let paths: Vec<RepoPath> = board.tasks.iter().filter(alike).map(|other| other.path.clone()).collect();
+        if paths.len() > 1 {
+            why.push(Reason::Twice { paths });
+        }
+    }
+    if let Some(status) = task.status.as_ref().filter(|status| *status != Folder::Todo.as_str()) {
+        why.push(Reason::OtherStatus { status: status.clone(), path: listed.path.clone() });
+    }
+    if !stem(&listed.path).strip_prefix(id.as_str().as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'-') {
+        why.push(Reason::OtherName { id: id.clone(), path: listed.path.clone() });
     }
     if task.bullets.is_empty() {
         why.push(Reason::NoCriteria);

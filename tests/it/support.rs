@@ -1,6 +1,7 @@
 //! What the tests share: a repository nobody else sees, the real binary run in an emptied environment, small boards,
 //! scripted verifiers, and the invariants that hold after every case.
 
+mod aftermath;
 pub(crate) mod agent;
 mod board;
 mod crew;
@@ -14,6 +15,7 @@ mod stage;
 pub(crate) mod trial;
 
 pub(crate) use {
+    aftermath::{GIT, NO_BOX, why_of, with_user_config},
     board::Board,
     crew::{Crew, end_of},
     fake::FakeVerifier,

@@ -13,6 +13,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// Edited files that are compared byte for byte, to name the cause of a refusal.
+const MOST_COMPARED: usize = 50;
+
 /// How moving a branch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchMove {
@@ -182,7 +185,7 @@ impl Repo {
         let words = ["read-tree", "-m", "-u", old.as_str(), new.as_str()];
         let tried = self.on_index(&copy, &[&words[..2], &["-n"], &words[2..]].concat()).run_or_not()?;
         if !tried.success() {
-            let (folder, said) = (self.top().to_owned(), tried.said());
+            let (folder, said) = (self.top().to_owned(), tried.said() + &self.unedited(&copy)?);
             return Ok(BranchMove::Refused(Obstacle::InTheWay { folder, said }));
         }
         if self.swap(branch, old, new, why)? == RefMove::Raced {
@@ -208,6 +211,34 @@ impl Repo {
         failpoint::pass(self.host());
         moving.finish(self)?;
         Ok(BranchMove::Moved(Some(self.top().to_owned())))
+    }
+
+    /// Files that git calls edited although their bytes are those of the index: rules for line endings that the commit
+    /// does not keep. A person who looks for an edit of theirs would find none.
+    fn unedited(&self, index: &Path) -> Result<String, GitError> {
+        let listed = self.on_index(index, &["diff-files", "--name-only", "-z"]).run_or_not()?;
+        let paths = listed.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let mut unedited = Vec::new();
+        for path in paths.take(MOST_COMPARED) {
+            let literal = [b":(top,literal)", path].concat();
+            let entry = self.git().env("GIT_INDEX_FILE", index);
+            let words = ["ls-files", "-s", "-z", "--"].map(OsStr::new);
+            let entry = entry.run_unchecked(words.into_iter().chain([OsStr::from_bytes(&literal)]))?.stdout;
+            let id = entry.split(|byte| *byte == b' ').nth(1).unwrap_or_default().to_vec();
+            let words = ["hash-object", "--no-filters", "--"].map(OsStr::new);
+            let raw = self.git().run_unchecked(words.into_iter().chain([OsStr::from_bytes(path)]))?;
+            if raw.success() && raw.stdout.trim_ascii() == id {
+                unedited.push(crate::host::path::escape(path));
+            }
+        }
+        Ok(if unedited.is_empty() {
+            String::new()
+        } else {
+            let names = unedited.join(", ");
+            format!(
+                " (line endings not normalised: nobody edited {names}; `git add --renormalize` and a commit mend that)"
+            )
+        })
     }
 
     fn on_index<'r>(&'r self, index: &'r Path, words: &[&'r str]) -> OnIndex<'r> {

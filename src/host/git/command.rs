@@ -27,6 +27,8 @@ const HARDENED: &[&str] = &[
     "-c",
     "color.ui=false",
     "-c",
+    "diff.orderFile=/dev/null",
+    "-c",
     "gc.auto=0",
     "-c",
     "maintenance.auto=false",

@@ -79,6 +79,11 @@ impl Page {
         gone.len()
     }
 
+    /// Takes lines out; their text.
+    pub(super) fn cut(&mut self, range: Range<usize>) -> String {
+        self.lines.drain(range).collect()
+    }
+
     pub(super) fn any_in(&self, range: Range<usize>, named: impl Fn(&str) -> bool) -> bool {
         range.into_iter().any(|at| named(self.line(at)))
     }

@@ -20,14 +20,16 @@ pub(super) fn put(desk: &mut Desk<'_>, layout: Layout, entry: &str) -> Result<()
     let path = layout.protocol();
     let text = desk.text(&path)?.unwrap_or_else(|| HEADER.to_owned());
     let mut page = Page::of(&text);
-    let rule = (1..page.len().saturating_sub(1)).find(|at| page.line(*at) == "---" && page.line(at + 1).is_empty());
-    let Some(rule) = rule else {
-        let what = "its header has no end: a line `---` with a blank line behind it".to_owned();
-        return Err(BooksError::Page { path, what });
-    };
-    page.insert(rule + 2, entry);
+    let top = header_end(&page).map_err(|what| BooksError::Page { path: path.clone(), what })?;
+    page.insert(top, entry);
     desk.put(path, page.text());
     Ok(())
+}
+
+/// The first line behind a diary's header.
+pub(super) fn header_end(page: &Page) -> Result<usize, String> {
+    let rule = (1..page.len().saturating_sub(1)).find(|at| page.line(*at) == "---" && page.line(at + 1).is_empty());
+    rule.map(|at| at + 2).ok_or_else(|| "its header has no end: a line `---` with a blank line behind it".to_owned())
 }
 
 fn entry(desk: &Desk<'_>, done: &Completion<'_>, records: &[Record]) -> Result<String, BooksError> {

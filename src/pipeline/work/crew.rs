@@ -2,6 +2,7 @@
 
 use super::hand::{Hand, saved};
 use super::journal::Journal;
+use super::session::{Beginning, Tally, end_session};
 use super::settings::Terms;
 use super::standing::Subject;
 use super::{End, TaskEnd, WorkError, WorkEvent, WorkReport, WorkRequest};
@@ -10,7 +11,7 @@ use crate::host::failpoint;
 use crate::host::git::{GitError, Repo};
 use crate::host::path::{RepoPath, escape};
 use crate::integrate::books::{self, Diary, Moved};
-use crate::integrate::{Pages, with_books, write_board};
+use crate::integrate::{Pages, sweep_removed, with_books, write_board};
 use crate::pipeline::{VerifyError, read_board};
 use crate::task::TaskId;
 use crate::task::board::{Board, BoardError};
@@ -58,12 +59,17 @@ pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)
     }
     let open_questions = if turns.is_empty() && ends.is_empty() { vision(&repo, &terms)? } else { Vec::new() };
     let mut remarks = if turns.is_empty() { Vec::new() } else { upstream(&repo, &terms)? };
-    let began = host.clock.now();
+    let began = Beginning::look(&repo, &terms)?;
     let seen = turns.iter().map(|turn| turn.subject.id.clone()).collect();
     let shared = Mutex::new(Shared { queue: turns.into(), seen, running: 0 });
-    run(request, host, &terms, &shared, &mut ends, tell)?;
-    if !ends.is_empty()
-        && let Err(why) = session_end(&repo, &terms, &ends, began)
+    let mut tally = Tally::default();
+    run(request, host, &terms, &shared, &mut ends, &mut |event| {
+        tally.see(event);
+        tell(event);
+    })?;
+    // A run that only looked leaves no entry: running the command again changes nothing.
+    if tally.acted
+        && let Err(why) = end_session(&repo, &terms, &ends, &tally, &began)
     {
         // The tasks are where they are whether or not the diary says so.
         remarks.push(format!("the diary has no entry of this run's end: {why}"));
@@ -77,6 +83,8 @@ pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)
         cycles: after.cycles,
         open_questions,
         remarks,
+        out_of_band: began.others,
+        leftovers: sweep_removed(&terms.top.join(".worktrees")),
     })
 }
 
@@ -164,7 +172,13 @@ fn began_by_us(repo: &Repo, id: &TaskId) -> Result<bool, WorkError> {
 }
 
 fn foreign_end(id: &TaskId, why: &str) -> TaskEnd {
-    TaskEnd { task: id.to_string(), end: End::Foreign { why: why.to_owned() }, worktree: None, saved: Vec::new() }
+    TaskEnd {
+        task: id.to_string(),
+        end: End::Foreign { why: why.to_owned() },
+        worktree: None,
+        kept: None,
+        saved: Vec::new(),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -291,7 +305,14 @@ fn take(repo: &Repo, terms: &Terms, request: &WorkRequest, subject: &Subject) ->
     let fields = [
         ("Type", "Work / Batch start".to_owned()),
         ("Tasks", id.to_owned()),
-        ("Parallel", request.parallel.to_string()),
+        (
+            "Parallel",
+            if request.parallel > 1 {
+                format!("yes ({} workers)", request.parallel)
+            } else {
+                "no (1 worker)".to_owned()
+            },
+        ),
     ];
     let task = Moved { layout: terms.layout, context: &subject.context, id };
     failpoint::pass(repo.host());
@@ -308,7 +329,8 @@ fn take(repo: &Repo, terms: &Terms, request: &WorkRequest, subject: &Subject) ->
     Ok(commit.is_some())
 }
 
-fn diary(
+/// The tree with an entry on top of its diary.
+pub(super) fn diary(
     repo: &Repo,
     tree: &crate::host::ids::TreeId,
     layout: Layout,
@@ -328,51 +350,9 @@ fn stopped(host: &Host, request: &WorkRequest, id: &TaskId, why: &str) -> TaskEn
         task: id.to_string(),
         end: End::Stopped { why: why.to_owned() },
         worktree: worktree.filter(|place| place.is_dir()),
+        kept: None,
         saved: saved(&entries),
     }
-}
-
-/// The diary's last word on this run.
-fn session_end(
-    repo: &Repo,
-    terms: &Terms,
-    ends: &[TaskEnd],
-    began: crate::host::clock::Timestamp,
-) -> Result<(), WorkError> {
-    let of = |wanted: fn(&End) -> bool| -> String {
-        let ids: Vec<&str> = ends.iter().filter(|end| wanted(&end.end)).map(|end| end.task.as_str()).collect();
-        if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
-    };
-    if ends.iter().all(|end| matches!(end.end, End::Foreign { .. })) {
-        return Ok(());
-    }
-    let at = repo.host().clock.now();
-    let minutes = at.0.saturating_sub(began.0).div_ceil(60);
-    let kept: Vec<String> =
-        ends.iter().filter_map(|end| end.worktree.as_ref().map(|_| format!(".worktrees/{}", end.task))).collect();
-    let fields = [
-        ("Type", "Work / Session end".to_owned()),
-        ("Duration", format!("{minutes} min")),
-        ("Completed", of(|end| matches!(end, End::Landed { .. }))),
-        ("Bounced", of(|end| matches!(end, End::Bounced))),
-        ("Failed", of(|end| matches!(end, End::Stopped { .. }) || is_code(end, &["worker-failed"]))),
-        (
-            "Escalated after verification",
-            of(|end| is_code(end, &["escalated", "task-under-specified", "metric-drift"])),
-        ),
-        ("Lost-result escalations", of(|end| is_code(end, &["lost-result"]))),
-        ("Carry-over", if kept.is_empty() { "none".to_owned() } else { kept.join(", ") }),
-    ];
-    let message = "chore: work session end bookkeeping\n";
-    let title = "Work session ended";
-    write_board(repo, &terms.target, at, message, &|tree| {
-        diary(repo, tree, terms.layout, &Diary { at, title, fields: &fields })
-    })?;
-    Ok(())
-}
-
-fn is_code(end: &End, codes: &[&str]) -> bool {
-    matches!(end, End::Held { code, .. } if codes.contains(&code.as_str()))
 }
 
 /// What the vision leaves open, where there is nothing to do.

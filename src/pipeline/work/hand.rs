@@ -12,7 +12,7 @@ use crate::host::ids::CommitId;
 use crate::host::redact;
 use crate::integrate::books::{self, Moved};
 use crate::integrate::salvage::SALVAGE_FOLDER;
-use crate::integrate::{Books, BooksError, Landed, Pages, SalvageTag, salvage, with_books, write_board};
+use crate::integrate::{Books, BooksError, Landed, Pages, SalvageError, SalvageTag, salvage, with_books, write_board};
 use crate::pipeline::{Fault, Observer, ReportWord, TaskWord, VerifyError, WorkWord, verify};
 use crate::receipts::{DecisionKind, Receipt};
 use crate::task::layout::Folder;
@@ -88,10 +88,17 @@ impl Hand<'_> {
                 return Ok(self.end(&seen));
             }
             (self.tell)(WorkEvent::Step { task: self.id().to_owned(), step: step.clone() });
+            let last = step == Step::Teardown;
             match self.act(&seen, step) {
                 // What Ctrl-C ended says so in many ways; none of them is the task's.
                 Err(_) if self.repo.host().cancel.is_asked() => return Err(WorkError::Interrupted),
-                done => done?,
+                // The task is at its end all the same; only its worktree is still there, and the next run tries again.
+                Err(why) if last && !matches!(why, WorkError::Interrupted) => {
+                    let mut end = self.end(&look(&self.repo, self.terms, &self.subject, &self.journal)?);
+                    end.kept = Some(why.to_string());
+                    return Ok(end);
+                }
+                acted => acted?,
             }
         }
         Err(self.inconsistent("its steps go round in a circle; please report it, and see `countersign status`"))
@@ -224,11 +231,15 @@ impl Hand<'_> {
         self.held(code, why)
     }
 
-    /// Saves the work; where, in words. The same event is saved once.
+    /// Saves the work, which stays in its worktree, too; where, in words.
     pub(super) fn save(&mut self, life: &Life, tag: SalvageTag) -> Result<String, WorkError> {
         let inside = self.repo.discover_beside(&self.worktree())?;
         failpoint::pass(self.repo.host());
-        let saved = salvage(&inside, &self.terms.top, &self.subject.id, tag, &life.start)?;
+        let saved = match salvage(&inside, &self.terms.top, &self.subject.id, tag, &life.start) {
+            // The only copy of that history is in the worktree, and nobody is about to remove it.
+            Err(why @ SalvageError::Inside { .. }) => return Ok(format!("in its worktree only: {why}")),
+            saved => saved?,
+        };
         failpoint::pass(self.repo.host());
         let record = saved.record();
         let words = match &record.patch {
@@ -258,7 +269,7 @@ impl Hand<'_> {
             (None, _) => End::Stopped { why: "its page is gone from the target".to_owned() },
         };
         let worktree = seen.standing.worktree.then(|| self.worktree());
-        TaskEnd { task: self.id().to_owned(), end, worktree, saved: saved(self.journal.entries()) }
+        TaskEnd { task: self.id().to_owned(), end, worktree, kept: None, saved: saved(self.journal.entries()) }
     }
 }
 

@@ -109,10 +109,11 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
     let heading = format!("## Verifier note (iteration {fails})");
     let noted = String::from_utf8_lossy(&page).lines().any(|line| line.trim_end() == heading);
     let place = terms.worktree(subject.id.as_str());
-    // One that an earlier life left is not this life's: its work is measured against another commit.
+    // One that an earlier life left is not this life's: its work is measured against another commit. Once a worker of
+    // this life was in there it is, whatever that worker made of the history: that is for the gate to judge.
     let worktree = is_worktree(repo, &place)
         && match (folder, &life) {
-            (Some(Folder::Doing), Some(life)) => descends(repo, &place, &life.start)?,
+            (Some(Folder::Doing), Some(life)) => progress.iteration > 0 || descends(repo, &place, &life.start)?,
             _ => true,
         };
     let standing = Standing {

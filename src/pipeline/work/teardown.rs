@@ -7,7 +7,8 @@ use super::landing::{chosen, warrant_of};
 use super::standing::{Life, Seen, added_by};
 use super::surroundings::keep_branch;
 use crate::host::failpoint;
-use crate::integrate::{Recognised, SalvageTag, Settled, recognise, remove_worktree, salvage};
+use crate::host::ids::CommitId;
+use crate::integrate::{Recognised, SalvageTag, Salvaged, Settled, TeardownError, recognise, remove_worktree, salvage};
 use crate::task::layout::Folder;
 
 /// Removes the worktree with the proof of a landing, found again if another process made it, or of a salvage; then the
@@ -19,32 +20,47 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
         None if seen.standing.folder == Some(Folder::Done) => found(hand, seen, life)?,
         None => None,
     };
+    let claim = landed.as_ref().map(|landed| landed.record().claim.clone());
     let settled = if let Some(landed) = landed {
         Settled::Landed { landed, worktree }
     } else {
         // Returned by its worker, or moved by a person: nothing goes that is not saved.
         let tag =
             if seen.standing.folder == Some(Folder::Backlog) { SalvageTag::Bounced } else { SalvageTag::Discarded };
-        let inside = hand.repo.discover_beside(&worktree)?;
-        failpoint::pass(hand.repo.host());
-        let saved = salvage(&inside, &hand.terms.top, &hand.subject.id, tag, &life.start)?;
-        let record = saved.record().clone();
-        hand.record(Entry::Saved { tag: record.tag, reference: record.reference, patch: record.patch })?;
-        Settled::Salvaged(saved)
+        Settled::Salvaged(save(hand, tag, &life.start)?)
     };
     let branch = hand.branch()?;
     let tip = hand.repo.read_ref(&branch)?;
-    hand.effect(|| {
+    let removed = hand.effect(|| {
         if let Some(tip) = tip.as_ref().filter(|tip| **tip != life.start) {
             keep_branch(hand, tip)?;
         }
-        remove_worktree(&hand.repo, settled)?;
-        failpoint::pass(hand.repo.host());
+        Ok(remove_worktree(&hand.repo, settled))
+    })?;
+    match (removed, claim) {
+        (Err(TeardownError::Changed { .. }), Some(claim)) => {
+            // What landed is what was judged. What was written afterwards is nobody's claim, and is not lost either.
+            let settled = Settled::Salvaged(save(hand, SalvageTag::Late, &claim)?);
+            hand.effect(|| Ok(remove_worktree(&hand.repo, settled)?))?;
+        }
+        (removed, _) => removed?,
+    }
+    hand.effect(|| {
         if let Some(tip) = &tip {
             hand.repo.git().run(["update-ref", "-d", branch.as_str(), tip.as_str()])?;
         }
         Ok(())
     })
+}
+
+/// Saves what the worktree holds beyond `base`, and says so in the journal.
+fn save(hand: &mut Hand<'_>, tag: SalvageTag, base: &CommitId) -> Result<Salvaged, WorkError> {
+    let inside = hand.repo.discover_beside(&hand.worktree())?;
+    failpoint::pass(hand.repo.host());
+    let saved = salvage(&inside, &hand.terms.top, &hand.subject.id, tag, base)?;
+    let record = saved.record().clone();
+    hand.record(Entry::Saved { tag: record.tag, reference: record.reference, patch: record.patch })?;
+    Ok(saved)
 }
 
 /// The proof of a landing that was made before: by a run that died, for instance.

@@ -86,7 +86,7 @@ fn sealed_case(document: &Value) -> Option<String> {
 }
 
 /// 1 and 2: the tree that was frozen, tested, shown and decided about is one.
-fn assert_sealed(case: &str, kind: &str, tree: &str, base: &str, repo: &TestRepo) {
+pub(super) fn assert_sealed(case: &str, kind: &str, tree: &str, base: &str, repo: &TestRepo) {
     let show = |file: &str| repo.git(&["show", &format!("{case}:{file}")]);
     let claim: Value = serde_json::from_str(&show("claim.json")).unwrap();
     assert_eq!(claim["tree"], tree, "the sealed claim is about another tree");

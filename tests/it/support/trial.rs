@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// The project's test runner: every script in `checks/` is a test, the report is JUnit. Without it only the shell is
 /// needed, so that a run takes milliseconds.
-const RUNNER: &str = r#"#!/bin/sh
+pub(crate) const RUNNER: &str = r#"#!/bin/sh
 failed=0; cases=
 for check in checks/*.sh; do
   name=$(basename "$check" .sh)
