@@ -11,6 +11,7 @@ mod schema;
 mod tour;
 mod transcript;
 mod verify;
+mod work;
 
 pub use exit_code::ExitCode;
 
@@ -20,6 +21,7 @@ use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
 use crate::host::env::Env;
+use crate::pipeline::work::WorkError;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
 use args::{BoardCommand, Cli, Command, TranscriptCommand};
@@ -62,6 +64,9 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
     let host = host_of_process(cancel)?;
     match cli.command {
         Command::Verify(args) => verify::run(*args, start, &host, console),
+        Command::Work(args) => work::run(*args, start, &host, console),
+        Command::Resume(args) => work::resume(*args, start, &host, console),
+        Command::Status(args) => work::status(&args, &start, &host, console),
         Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
         Command::Board { command: BoardCommand::Show { task, args } } => {
             board::show(&task, &args, &start, &host, console)
@@ -81,8 +86,9 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
 
 /// An error's exit code: ours are typed, anything else is our bug.
 fn code_of(why: &anyhow::Error) -> ExitCode {
-    if let Some(known) = why.downcast_ref::<VerifyError>() {
-        return match known.fault() {
+    let fault = why.downcast_ref::<VerifyError>().map(VerifyError::fault);
+    if let Some(fault) = fault.or_else(|| why.downcast_ref::<WorkError>().map(WorkError::fault)) {
+        return match fault {
             Fault::Usage => ExitCode::Usage,
             Fault::Environment => ExitCode::Environment,
             Fault::Interrupted => ExitCode::Interrupted,

@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 
 /// Decides from evidence whether a coding agent's claim is true.
@@ -19,6 +20,12 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Judge one task's claim; without a task, the change alone.
     Verify(Box<VerifyArgs>),
+    /// Work on a board: send workers out, judge what they claim, land what is true.
+    Work(Box<WorkArgs>),
+    /// Go on with what an earlier run left, held tasks included where that can help; start nothing new.
+    Resume(Box<ResumeArgs>),
+    /// Say what is running, waiting, held or stranded, and where its work is.
+    Status(StatusArgs),
     /// Read the task board.
     Board {
         #[command(subcommand)]
@@ -60,6 +67,12 @@ pub(crate) enum SchemaName {
     Receipt,
     /// The settings file.
     Settings,
+    /// `work --json`.
+    Work,
+    /// One line of `work --events`.
+    WorkEvent,
+    /// `status --json`.
+    Status,
 }
 
 /// `verify`.
@@ -114,6 +127,77 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum Requirement {
     /// A task.
     Task,
+}
+
+/// `work`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+pub(crate) struct WorkArgs {
+    /// Only these tasks, in this order [default: all that are ready]. One that cannot be worked on refuses the run.
+    #[arg(value_name = "ID")]
+    pub(crate) tasks: Vec<String>,
+    /// The branch to land on [default: the one that is checked out]. No checkout is switched.
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) into: Option<String>,
+    /// The most tasks at once.
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) parallel: NonZeroU8,
+    /// Who works or judges: `worker=NAME`, `verifier=NAME`, each a built-in agent or a name under `verifiers:`.
+    #[arg(long, value_name = "ROLE=NAME", value_parser = agent_word)]
+    pub(crate) agent: Vec<AgentWord>,
+    /// Print one JSON document at the end.
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) json: bool,
+    /// Print every event as a JSON line the moment it happens; the last one is the report.
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// Say what would start and what waits, and touch nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+/// One `--agent`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentWord {
+    pub(crate) role: RoleWord,
+    pub(crate) name: String,
+}
+
+/// What an agent is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoleWord {
+    /// It works.
+    Worker,
+    /// It judges.
+    Verifier,
+}
+
+fn agent_word(word: &str) -> Result<AgentWord, String> {
+    let (role, name) = word.split_once('=').ok_or("say worker=NAME or verifier=NAME")?;
+    let role = match role {
+        "worker" => RoleWord::Worker,
+        "verifier" => RoleWord::Verifier,
+        _ => return Err("only worker= and verifier= are known".to_owned()),
+    };
+    if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok(AgentWord { role, name: name.to_owned() }) }
+}
+
+/// `status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The branch whose board is meant [default: the one that is checked out].
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) into: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `transcript`.

@@ -17,7 +17,7 @@ mod surroundings;
 mod teardown;
 
 pub use crew::{plan_only, work};
-pub use status::{TaskStatus, status};
+pub use status::{StatusReport, TaskStatus, status};
 
 use super::{Fault, VerifyError};
 use crate::claim::FreezeError;
@@ -78,6 +78,8 @@ pub enum WorkEvent {
     },
     /// A task is at its end, as far as this run goes.
     Ended(TaskEnd),
+    /// The run is over: what it did.
+    Report(Box<WorkReport>),
 }
 
 /// How a task stands at the end of a run.
@@ -126,7 +128,7 @@ pub enum End {
 }
 
 /// What a run did.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkReport {
     /// `countersign/work/1`.

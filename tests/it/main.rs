@@ -62,5 +62,6 @@ mod trees;
 mod verdicts;
 mod verify;
 mod work;
+mod work_cli;
 mod work_crash;
 mod worktree;

@@ -216,6 +216,17 @@ impl Journal {
         Ok((entries, held))
     }
 
+    /// When a task's journal or one of its logs last grew, as the file system has it.
+    pub fn last_growth(own_dir: &Path, id: &TaskId) -> Option<Timestamp> {
+        let folder = Self::place(own_dir, id);
+        let logs = fs::read_dir(folder.join("logs")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let grown = |path: PathBuf| {
+            let at = fs::symlink_metadata(path).ok()?.modified().ok()?;
+            Some(Timestamp(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()))
+        };
+        logs.chain([folder.join("journal.jsonl")]).filter_map(grown).max()
+    }
+
     fn read_file(path: &Path) -> Result<Vec<Entry>, JournalError> {
         match fs::metadata(path) {
             Ok(data) if data.len() > LARGEST => {

@@ -5,9 +5,11 @@ use super::hand::saved;
 use super::journal::{Entry, Journal};
 use super::settings::{main_top, target};
 use crate::host::Host;
+use crate::host::clock::Timestamp;
 use crate::host::git::Repo;
 use crate::task::TaskId;
 use crate::task::layout::Folder;
+use crate::task::plan::{HeldBack, Ready, plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,53 @@ pub struct TaskStatus {
     pub iteration: u32,
     /// Its worktree, if there is one.
     pub worktree: Option<PathBuf>,
+    /// When its last worker was sent out, in seconds since 1970-01-01 UTC.
+    pub since: Option<Timestamp>,
+    /// When its journal or its worker's log last grew, in seconds since 1970-01-01 UTC.
+    pub active: Option<Timestamp>,
     /// Where its work was saved, newest last.
     pub saved: Vec<String>,
+}
+
+/// How a board stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StatusReport {
+    /// `countersign/status/1`.
+    pub schema: String,
+    /// The branch, as a full name.
+    pub target: String,
+    /// Tasks that are under way, or whose worktree is still here.
+    pub tasks: Vec<TaskStatus>,
+    /// Tasks of `todo` that could start now.
+    pub ready: Vec<Ready>,
+    /// Tasks of `todo` that cannot start, and why.
+    pub held_back: Vec<HeldBack>,
+    /// Circles of dependencies.
+    pub cycles: Vec<Vec<String>>,
+}
+
+impl StatusReport {
+    /// The name of its schema.
+    pub const SCHEMA: &str = "countersign/status/1";
+
+    /// Reads it off the repository, also while a run goes on.
+    ///
+    /// # Errors
+    /// The board, a journal or the repository cannot be read.
+    pub fn read(start: &Path, into: Option<&str>, host: &Host) -> Result<Self, WorkError> {
+        let repo = Repo::discover(host, start)?;
+        let target = target(&repo, into)?;
+        let planned = plan(&super::crew::board_at(&repo, &target)?, &[])?;
+        Ok(Self {
+            schema: Self::SCHEMA.to_owned(),
+            target: target.to_string(),
+            tasks: status(start, into, host)?,
+            ready: planned.ready,
+            held_back: planned.held_back,
+            cycles: planned.cycles,
+        })
+    }
 }
 
 /// Every task that is under way, or whose worktree or journal is still here.
@@ -79,6 +126,11 @@ fn of(repo: &Repo, id: &TaskId, folder: Option<Folder>, worktree: Option<PathBuf
         why,
         iteration: iteration.unwrap_or(0),
         worktree,
+        since: entries.iter().rev().find_map(|entry| match entry {
+            Entry::Sent { at, .. } => Some(*at),
+            _ => None,
+        }),
+        active: Journal::last_growth(&repo.own_dir(), id),
         saved: saved(&entries),
     })
 }
