@@ -3,10 +3,12 @@
 mod args;
 mod board;
 mod console;
+mod decide;
 mod doctor;
 mod exit_code;
 mod init;
 mod receipts;
+mod salvage;
 mod schema;
 mod tour;
 mod transcript;
@@ -21,6 +23,9 @@ use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
 use crate::host::env::Env;
+use crate::host::git::GitError;
+use crate::integrate::RestoreError;
+use crate::pipeline::ruling::RulingError;
 use crate::pipeline::work::WorkError;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
@@ -66,6 +71,9 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Verify(args) => verify::run(*args, start, &host, console),
         Command::Work(args) => work::run(*args, start, &host, console),
         Command::Resume(args) => work::resume(*args, start, &host, console),
+        Command::Decide(args) => decide::run(&args, start, &host, console),
+        Command::Salvage { command } => salvage::run(&command, &start, &host, console),
+        Command::Discard(args) => salvage::discard_task(args, start, &host, console),
         Command::Status(args) => work::status(&args, &start, &host, console),
         Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
         Command::Board { command: BoardCommand::Show { task, args } } => {
@@ -87,7 +95,8 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
 /// An error's exit code: ours are typed, anything else is our bug.
 fn code_of(why: &anyhow::Error) -> ExitCode {
     let fault = why.downcast_ref::<VerifyError>().map(VerifyError::fault);
-    if let Some(fault) = fault.or_else(|| why.downcast_ref::<WorkError>().map(WorkError::fault)) {
+    let fault = fault.or_else(|| why.downcast_ref::<WorkError>().map(WorkError::fault));
+    if let Some(fault) = fault.or_else(|| why.downcast_ref::<RulingError>().map(RulingError::fault)) {
         return match fault {
             Fault::Usage => ExitCode::Usage,
             Fault::Environment => ExitCode::Environment,
@@ -101,7 +110,17 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
         };
     }
-    if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }
+    if let Some(known) = why.downcast_ref::<RestoreError>() {
+        return salvage::code_of(known);
+    }
+    if why.is::<decide::NotAsked>() {
+        return ExitCode::Usage;
+    }
+    if why.is::<KitError>() || why.is::<GitError>() || why.is::<std::io::Error>() {
+        ExitCode::Environment
+    } else {
+        ExitCode::Bug
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that asks where we are")]

@@ -8,10 +8,13 @@ pub mod likeness;
 pub mod note;
 pub mod salvage;
 pub mod teardown;
+pub mod uncertified;
 
 pub use board::{BoardWriteError, with_books, write_board};
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use hooks::HookError;
 pub use land::{Landed, LandingRecord, Order, Refusal, Unlanded, land, recognise};
+pub use salvage::restore::{RestoreError, Restored, SavedPatch, find_patch, restore, saved_patches};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree};
+pub use uncertified::{certify, open_ranges};

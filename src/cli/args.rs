@@ -26,6 +26,15 @@ pub(crate) enum Command {
     Resume(Box<ResumeArgs>),
     /// Say what is running, waiting, held or stranded, and where its work is.
     Status(StatusArgs),
+    /// Answer what was held: land a claim in spite of its findings, have some mended, decline some, or give the work up.
+    Decide(DecideArgs),
+    /// Look at saved work, and get it back.
+    Salvage {
+        #[command(subcommand)]
+        command: SalvageCommand,
+    },
+    /// Give a task's work up: it is saved first, then its worktree goes and the task is back in the backlog.
+    Discard(DiscardArgs),
     /// Read the task board.
     Board {
         #[command(subcommand)]
@@ -50,7 +59,7 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         which: SchemaName,
     },
-    /// Make a small repository and board in a temporary folder and judge an honest claim and several false ones.
+    /// In a temporary folder: judge an honest claim and several false ones, then work on a board with scripted workers.
     Tour {
         /// Keep the folder afterwards.
         #[arg(long)]
@@ -73,6 +82,8 @@ pub(crate) enum SchemaName {
     WorkEvent,
     /// `status --json`.
     Status,
+    /// `decide TASK --json` without an answer.
+    Decide,
 }
 
 /// `verify`.
@@ -142,6 +153,9 @@ pub(crate) struct WorkArgs {
     /// The most tasks at once.
     #[arg(long, value_name = "N", default_value = "2")]
     pub(crate) parallel: NonZeroU8,
+    /// Run no tests and ask no verifier. For this run alone; the landing's note, its message and the board say so.
+    #[arg(long)]
+    pub(crate) no_verify: bool,
     /// Who works or judges: `worker=NAME`, `verifier=NAME`, each a built-in agent or a name under `verifiers:`.
     #[arg(long, value_name = "ROLE=NAME", value_parser = agent_word)]
     pub(crate) agent: Vec<AgentWord>,
@@ -187,6 +201,85 @@ fn agent_word(word: &str) -> Result<AgentWord, String> {
         _ => return Err("only worker= and verifier= are known".to_owned()),
     };
     if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok(AgentWord { role, name: name.to_owned() }) }
+}
+
+/// `decide`.
+#[derive(Debug, Args)]
+pub(crate) struct DecideArgs {
+    /// The task's id.
+    pub(crate) task: String,
+    /// The answer; without one the findings are shown. `approve` lands the claim in spite of all of them; with `--finding`
+    /// those are to be mended, and the other questions are declined.
+    #[arg(value_enum)]
+    pub(crate) answer: Option<AnswerWord>,
+    /// A finding, by its id (F1, F2, …); may be given several times.
+    #[arg(long, value_name = "ID")]
+    pub(crate) finding: Vec<String>,
+    /// Why: for the case, and for whoever works on the same code later.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: Option<String>,
+    /// Sign the decision with your git signing key (ssh) in place of typing at a terminal.
+    #[arg(long)]
+    pub(crate) sign: bool,
+    /// The branch with the board [default: the one that is checked out].
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) into: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerWord {
+    /// Land it in spite of its findings; with --finding: have these mended.
+    Approve,
+    /// These findings (all, if none is named) are no defects.
+    Decline,
+    /// Give the work up.
+    Abort,
+}
+
+/// `salvage`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SalvageCommand {
+    /// List the saved patches.
+    List {
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a patch: task, event, base, changed files, text.
+    Show {
+        /// A file, or a name from the list.
+        #[arg(value_name = "PATCH")]
+        patch: PathBuf,
+    },
+    /// Restore a patch into a new worktree below `.worktrees/.restored`.
+    Apply {
+        /// A file, or a name from the list.
+        #[arg(value_name = "PATCH")]
+        patch: PathBuf,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `discard`.
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    /// The task's id.
+    pub(crate) task: String,
+    /// Why, for the task's page.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: Option<String>,
+    /// The branch with the board [default: the one that is checked out].
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) into: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `status`.

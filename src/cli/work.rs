@@ -18,9 +18,9 @@ pub(super) fn run(args: WorkArgs, start: PathBuf, host: &Host, console: &mut Con
     if dry {
         let plan = plan_only(&request, host)?;
         if json || events {
-            console.json(&plan)?
+            console.json(&plan)?;
         } else {
-            print_plan(&plan, console)
+            print_plan(&plan, console);
         }
         return Ok(ExitCode::Pass);
     }
@@ -47,6 +47,7 @@ fn request_of(args: WorkArgs, start: PathBuf) -> WorkRequest {
         parallel: usize::from(args.parallel.get()),
         resume: false,
         only_resume: false,
+        no_verify: args.no_verify,
     }
 }
 
@@ -128,8 +129,12 @@ fn print_report(report: &WorkReport, console: &mut Console) {
     }
 }
 
-/// Where work that did not land is.
+/// Where work that did not land is, and who goes on with it.
 fn print_places(task: &TaskEnd, console: &mut Console) {
+    if matches!(&task.end, End::Held { code, .. } if ["held", "escalated", "task-under-specified"].contains(&code.as_str()))
+    {
+        console.answer(&visible(&format!("  {:<28}   countersign decide {}", "", task.task)));
+    }
     if let Some(worktree) = &task.worktree {
         console.answer(&visible(&format!("  {:<28}   its work is in {}", "", worktree.display())));
     }
@@ -180,5 +185,9 @@ pub(super) fn status(args: &StatusArgs, start: &Path, host: &Host, console: &mut
         console.answer(&visible(&format!("  {:<28} ready: {}", ready.id, ready.title)));
     }
     print_waiting(&report.held_back, &report.cycles, console);
+    for range in &report.uncertified {
+        let (parent, commit) = (range.parent.short(), range.commit.short());
+        console.answer(&visible(&format!("nobody verified {parent}..{commit} ({}, {})", range.task, range.origin)));
+    }
     Ok(ExitCode::Pass)
 }

@@ -13,7 +13,7 @@ mod protocol;
 mod records;
 mod task_page;
 
-pub use moves::{Diary, Moved, bounce, note, take, write_diary};
+pub use moves::{Diary, Moved, bounce, give_back, note, take, write_diary};
 pub use pages::Pages;
 
 use crate::config::Bookkeeper;

@@ -5,6 +5,7 @@
 //! has a file of its own and none is ever overwritten.
 
 mod patch;
+pub mod restore;
 
 use crate::claim::{FreezeError, Sighting, SightingKind, freeze_worktree};
 use crate::host::git::{EntryKind, Git, GitError, RefMove, RefName, Repo};
@@ -44,6 +45,8 @@ pub enum SalvageTag {
     TimedOut,
     /// The worker, or we, died.
     Crashed,
+    /// The task's or the run's budget is spent.
+    BudgetSpent,
 }
 
 impl fmt::Display for SalvageTag {
@@ -57,6 +60,7 @@ impl fmt::Display for SalvageTag {
             Self::Failed => f.write_str("failed"),
             Self::TimedOut => f.write_str("timed-out"),
             Self::Crashed => f.write_str("crashed"),
+            Self::BudgetSpent => f.write_str("budget-spent"),
         }
     }
 }

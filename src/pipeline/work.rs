@@ -4,7 +4,9 @@
 //! that one step, look again. A run that was killed is recovered by the same loop. Tasks run side by side; landings on
 //! the target happen one after another.
 
+pub mod budget;
 mod crew;
+pub mod discard;
 mod hand;
 pub mod journal;
 mod landing;
@@ -17,6 +19,8 @@ mod surroundings;
 mod teardown;
 
 pub use crew::{plan_only, work};
+pub use discard::{DiscardRequest, Discarded, discard};
+pub use settings::main_top;
 pub use status::{StatusReport, TaskStatus, status};
 
 use super::{Fault, VerifyError};
@@ -51,6 +55,9 @@ pub struct WorkRequest {
     pub resume: bool,
     /// Only recover and go on; start nothing new.
     pub only_resume: bool,
+    /// Land without verification what nothing cheap denies. For this run alone: it is never stored as a setting, and the
+    /// landing's note says it.
+    pub no_verify: bool,
 }
 
 /// What happens, as it happens.

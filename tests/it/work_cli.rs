@@ -64,7 +64,9 @@ fn what_work_and_status_print_follows_its_published_schema() {
     assert!(!schema("status").is_valid(&serde_json::json!({"schema": "countersign/status/1"})));
     let events = lines(&crew.repo.run(&[&WORK[..], &["--events"]].concat()).exits(3).stdout);
     let event = schema("work-event");
-    events.iter().for_each(|line| valid(&event, line));
+    for line in &events {
+        valid(&event, line);
+    }
     let last = events.last().unwrap();
     assert_eq!((&last["event"], &last["schema"]), (&"report".into(), &"countersign/work/1".into()));
     assert!(events.iter().any(|event| event["event"] == "step" && event["step"]["step"] == "judge"), "{events:#?}");
@@ -144,4 +146,16 @@ fn status_tells_from_another_terminal_what_runs_and_resume_goes_on_with_what_was
     crew.repo.run(&WORK).exits(3).says("held (worker-failed)");
     let (_, outcome) = answer(&crew.repo, &["resume", "--agent", "worker=scripted"]);
     outcome.exits(0).says("1 of 1 task");
+}
+
+#[test]
+fn at_a_terminal_running_tasks_are_drawn_over_and_ended_ones_stay() {
+    let crew = Crew::of(2);
+    crew.worker(HONEST);
+    let outcome = crew.repo.run_at_terminal(&WORK, "").exits(0);
+    assert!(outcome.stdout.contains("\x1b[1A\x1b[J") || outcome.stdout.contains("\x1b[2A\x1b[J"), "{outcome}");
+    for task in ["w-1", "w-2"] {
+        let ended = outcome.stdout.lines().filter(|line| line.contains(task) && line.contains("landed as"));
+        assert_eq!(ended.count(), 2, "once as it happens, once in the answer: {outcome}");
+    }
 }

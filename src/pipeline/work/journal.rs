@@ -4,6 +4,7 @@
 //! line is absent. Nothing here is the only copy of work: that lies in worktrees and references. The task's lock is
 //! held by the operating system, so that it ends with its holder.
 
+use super::budget::Spent;
 use crate::host::clock::Timestamp;
 use crate::host::ids::CommitId;
 use crate::receipts::ReportedOutcome;
@@ -71,12 +72,19 @@ pub enum From {
     },
     /// The landing is tried again.
     Landing,
+    /// A person ruled on the claim: on from what follows from that.
+    Ruling,
 }
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "entry", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Entry {
+    /// A life of the task is dealt with, though nobody was sent out in it: what follows belongs to it.
+    Began {
+        /// Which life: the commit that took the task from `todo`.
+        life: CommitId,
+    },
     /// A worker is sent out.
     Sent {
         /// Which life of the task: the commit that took it from `todo`.
@@ -102,6 +110,11 @@ pub enum Entry {
         why: String,
         /// When.
         at: Timestamp,
+    },
+    /// What that turn, or a judgement, cost. Written only where the settings have a budget.
+    Spent {
+        /// How much.
+        spent: Spent,
     },
     /// Its work is to be judged.
     Judging {

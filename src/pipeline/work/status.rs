@@ -7,6 +7,8 @@ use super::settings::{main_top, target};
 use crate::host::Host;
 use crate::host::clock::Timestamp;
 use crate::host::git::Repo;
+use crate::integrate::open_ranges;
+use crate::receipts::uncertified::Range;
 use crate::task::TaskId;
 use crate::task::layout::Folder;
 use crate::task::plan::{HeldBack, Ready, plan};
@@ -54,6 +56,8 @@ pub struct StatusReport {
     pub held_back: Vec<HeldBack>,
     /// Circles of dependencies.
     pub cycles: Vec<Vec<String>>,
+    /// Landings on the branch that nobody verified.
+    pub uncertified: Vec<Range>,
 }
 
 impl StatusReport {
@@ -67,6 +71,7 @@ impl StatusReport {
     pub fn read(start: &Path, into: Option<&str>, host: &Host) -> Result<Self, WorkError> {
         let repo = Repo::discover(host, start)?;
         let target = target(&repo, into)?;
+        let tip = repo.read_ref(&target)?.ok_or_else(|| WorkError::NoTarget(target.to_string()))?;
         let planned = plan(&super::crew::board_at(&repo, &target)?, &[])?;
         Ok(Self {
             schema: Self::SCHEMA.to_owned(),
@@ -75,6 +80,7 @@ impl StatusReport {
             ready: planned.ready,
             held_back: planned.held_back,
             cycles: planned.cycles,
+            uncertified: open_ranges(&repo, &tip)?,
         })
     }
 }
@@ -138,8 +144,9 @@ fn of(repo: &Repo, id: &TaskId, folder: Option<Folder>, worktree: Option<PathBuf
 /// What a running task does, as its last entry says.
 fn doing(last: &Entry) -> String {
     match last {
+        Entry::Began { .. } => "taken",
         Entry::Sent { .. } => "a worker is at work",
-        Entry::Returned { .. } => "its worker is back",
+        Entry::Returned { .. } | Entry::Spent { .. } => "its worker is back",
         Entry::Judging { .. } => "its work is being judged",
         Entry::Conflicted { .. } | Entry::Merged { .. } => "a merge is to be resolved",
         Entry::Saved { .. } => "its work was saved",

@@ -36,7 +36,7 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
     let tip = hand.repo.read_ref(&branch)?;
     hand.effect(|| {
         if let Some(tip) = tip.as_ref().filter(|tip| **tip != life.start) {
-            keep_branch(hand, tip)?;
+            keep_branch(&hand.repo, &hand.subject.id, tip)?;
         }
         remove_worktree(&hand.repo, settled)?;
         if let Some(tip) = &tip {
@@ -50,7 +50,7 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
 fn found(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<Option<crate::integrate::Landed>, WorkError> {
     let path = hand.subject.path(hand.terms.layout, Folder::Done);
     let Some(commit) = added_by(&hand.repo, &hand.terms.target, &path)? else { return Ok(None) };
-    let Some((attempt, _)) = chosen(seen, life) else { return Ok(None) };
+    let Some((attempt, _)) = chosen(seen, life, true) else { return Ok(None) };
     let Some(warrant) = warrant_of(attempt) else { return Ok(None) };
     let landed = recognise(&hand.repo, &warrant, hand.id(), &hand.terms.target, &commit, Some(&attempt.sealed.commit))?;
     if landed.is_some() {
