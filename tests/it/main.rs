@@ -59,6 +59,7 @@ mod submodules;
 mod support;
 mod switched_on;
 mod task_files;
+mod tour;
 mod transcripts;
 mod trees;
 mod unverified;
