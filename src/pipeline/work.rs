@@ -7,6 +7,7 @@
 pub mod budget;
 mod crew;
 pub mod discard;
+mod drift;
 mod hand;
 pub mod journal;
 mod landing;
@@ -150,6 +151,8 @@ pub struct WorkReport {
     pub cycles: Vec<Vec<String>>,
     /// The vision's open questions, where the board has nothing to do.
     pub open_questions: Vec<OpenQuestion>,
+    /// What somebody should know about the run itself: the branch differs from what it tracks, the diary was not written.
+    pub remarks: Vec<String>,
 }
 
 impl WorkReport {

@@ -68,4 +68,7 @@ mod verify;
 mod work;
 mod work_cli;
 mod work_crash;
+mod work_kept;
+mod work_many;
+mod work_merges;
 mod worktree;
