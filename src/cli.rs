@@ -3,14 +3,17 @@
 mod args;
 mod board;
 mod console;
+mod decide;
 mod doctor;
 mod exit_code;
 mod init;
 mod receipts;
+mod salvage;
 mod schema;
 mod tour;
 mod transcript;
 mod verify;
+mod work;
 
 pub use exit_code::ExitCode;
 
@@ -20,6 +23,10 @@ use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
 use crate::host::env::Env;
+use crate::host::git::GitError;
+use crate::integrate::RestoreError;
+use crate::pipeline::ruling::RulingError;
+use crate::pipeline::work::WorkError;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
 use args::{BoardCommand, Cli, Command, TranscriptCommand};
@@ -62,6 +69,12 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
     let host = host_of_process(cancel)?;
     match cli.command {
         Command::Verify(args) => verify::run(*args, start, &host, console),
+        Command::Work(args) => work::run(*args, start, &host, console),
+        Command::Resume(args) => work::resume(*args, start, &host, console),
+        Command::Decide(args) => decide::run(&args, start, &host, console),
+        Command::Salvage { command } => salvage::run(&command, &start, &host, console),
+        Command::Discard(args) => salvage::discard_task(args, start, &host, console),
+        Command::Status(args) => work::status(&args, &start, &host, console),
         Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
         Command::Board { command: BoardCommand::Show { task, args } } => {
             board::show(&task, &args, &start, &host, console)
@@ -81,8 +94,10 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
 
 /// An error's exit code: ours are typed, anything else is our bug.
 fn code_of(why: &anyhow::Error) -> ExitCode {
-    if let Some(known) = why.downcast_ref::<VerifyError>() {
-        return match known.fault() {
+    let fault = why.downcast_ref::<VerifyError>().map(VerifyError::fault);
+    let fault = fault.or_else(|| why.downcast_ref::<WorkError>().map(WorkError::fault));
+    if let Some(fault) = fault.or_else(|| why.downcast_ref::<RulingError>().map(RulingError::fault)) {
+        return match fault {
             Fault::Usage => ExitCode::Usage,
             Fault::Environment => ExitCode::Environment,
             Fault::Interrupted => ExitCode::Interrupted,
@@ -95,7 +110,17 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
         };
     }
-    if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }
+    if let Some(known) = why.downcast_ref::<RestoreError>() {
+        return salvage::code_of(known);
+    }
+    if why.is::<decide::NotAsked>() {
+        return ExitCode::Usage;
+    }
+    if why.is::<KitError>() || why.is::<GitError>() || why.is::<std::io::Error>() {
+        ExitCode::Environment
+    } else {
+        ExitCode::Bug
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that asks where we are")]

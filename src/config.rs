@@ -44,6 +44,50 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// Sizes and times.
     pub limits: LimitSettings,
+    /// What `work` may cost.
+    #[serde(skip_serializing_if = "BudgetSettings::is_unlimited")]
+    pub budget: BudgetSettings,
+}
+
+/// What `work` may cost. What is spent holds the task (`budget-spent`); nothing is cut off without being named.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct BudgetSettings {
+    /// For each task, from the moment it is taken.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub task: Budget,
+    /// For each run, all tasks together.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub run: Budget,
+}
+
+impl BudgetSettings {
+    /// True if nothing is limited.
+    pub fn is_unlimited(&self) -> bool {
+        self.task.is_unlimited() && self.run.is_unlimited()
+    }
+}
+
+/// A budget; what is absent is not limited.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Budget {
+    /// Tokens read and written, by the programs' own totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars, by the programs' own totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<serde_json::Number>,
+    /// Minutes: of a task, those that its workers and judgements took; of a run, those since it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u64>,
+}
+
+impl Budget {
+    /// True if nothing is limited.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// An agent: a program that reads a brief and answers.

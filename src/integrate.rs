@@ -9,10 +9,13 @@ pub mod note;
 mod peer;
 pub mod salvage;
 pub mod teardown;
+pub mod uncertified;
 
 pub use board::{BoardWriteError, with_books, write_board};
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use hooks::HookError;
 pub use land::{Landed, LandingRecord, Order, Recognised, Refusal, Unlanded, land, recognise};
+pub use salvage::restore::{RestoreError, Restored, SavedPatch, find_patch, restore, saved_patches};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree, sweep_removed};
+pub use uncertified::{certify, open_ranges};

@@ -6,6 +6,7 @@
 mod asking;
 mod closing;
 mod consulting;
+pub(crate) mod declined;
 pub mod doctor;
 mod judge;
 mod outcome;
@@ -13,11 +14,12 @@ mod proving;
 mod recorder;
 mod replay;
 mod report;
+pub mod ruling;
 mod settings;
 pub mod work;
 
 pub use asking::read_board;
-pub use judge::verify;
+pub use judge::{admit, verify};
 pub use outcome::{FloorSummary, Outcome};
 pub use replay::{Replayed, find_case, replay};
 

@@ -11,7 +11,9 @@ mod compared;
 mod consulted;
 pub mod ledger;
 mod masked;
+pub mod ruling;
 mod test_name;
+pub mod uncertified;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use check::{CheckReport, Finding, Remedy, State};
@@ -82,6 +84,20 @@ pub enum Fact {
     Consulted(ConsultedRecord),
     /// What its answer amounts to.
     Heard(HeardRecord),
+    /// This run was told not to verify (`--no-verify`): no test ran and nobody was asked.
+    Waived {
+        /// Who told it, in words.
+        by: String,
+    },
+    /// What the base holds that landed without a verification.
+    Uncertified {
+        /// All open ranges.
+        ranges: Vec<uncertified::Range>,
+    },
+    /// A finding that a person declined before this judgement began.
+    Declined(ruling::DeclinedRecord),
+    /// What a person made of the judged claim.
+    Ruling(ruling::RulingRecord),
     /// What we make of it all.
     Decided(DecisionRecord),
 }

@@ -54,6 +54,14 @@ impl Console {
         Ok(())
     }
 
+    /// A JSON document as one line on stdout.
+    pub(crate) fn json_line<T: serde::Serialize>(&mut self, value: &T) {
+        match serde_json::to_string(value) {
+            Ok(line) => self.answer(&line),
+            Err(why) => _ = self.lost.get_or_insert(why.into()),
+        }
+    }
+
     /// An error with its causes.
     pub(crate) fn error(&mut self, why: &anyhow::Error) {
         _ = writeln!(self.err, "error: {}", visible(&why.to_string()));

@@ -26,10 +26,13 @@ pub enum ExitCode {
 impl ExitCode {
     /// Every code with its meaning, as the README shows them.
     pub const ALL: &[(Self, &'static str)] = &[
-        (Self::Pass, "PASS, a permitted SKIP, or (without a task) nothing false found"),
+        (Self::Pass, "PASS, a permitted SKIP, or (without a task) nothing false found; of `work`: all of it landed"),
         (Self::Fail, "FAIL: the claim is false; the reasons are printed"),
         (Self::Usage, "usage: the command, the task or the settings are wrong"),
-        (Self::Held, "held: a person decides; the reason is printed"),
+        (
+            Self::Held,
+            "held: a person decides; the reason is printed. Of `work`: some task did not land, or cannot start",
+        ),
         (Self::Environment, "environment: git, a missing program, an unsupported repository"),
         (Self::Bug, "our bug: please report it"),
         (Self::Interrupted, "interrupted"),

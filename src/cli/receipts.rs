@@ -107,6 +107,16 @@ fn line(fact: &Fact) -> String {
             format!("consulted {}{}{agent}", c.verifier, if c.resend { " (resend)" } else { "" })
         }
         Fact::Heard(h) => format!("heard     {}", serde_json::to_string(h).unwrap_or_default()),
+        Fact::Waived { by } => format!("waived    {by} told this run not to verify"),
+        Fact::Uncertified { ranges } => format!("base has  {} that nobody verified", count(ranges.len(), "landing")),
+        Fact::Declined(d) => {
+            let stands = if d.stands { "" } else { " (the code has changed since: open again)" };
+            format!("declined  for {}: {}{stands}", d.task, d.point.sentence())
+        }
+        Fact::Ruling(r) => {
+            let why = if r.why.is_empty() { String::new() } else { format!(": {}", r.why) };
+            format!("ruling    {} by {}, {} declined{why}", r.answer.word(), r.by, r.declined.len())
+        }
         Fact::Decided(d) => format!(
             "decided   {}: {}",
             d.kind.word(),

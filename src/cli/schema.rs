@@ -5,6 +5,8 @@ use super::console::Console;
 use super::exit_code::ExitCode;
 use crate::config::Settings;
 use crate::pipeline::Outcome;
+use crate::pipeline::ruling::Pending;
+use crate::pipeline::work::{StatusReport, WorkEvent, WorkReport};
 use crate::receipts::Receipt;
 use schemars::schema_for;
 
@@ -13,6 +15,10 @@ pub(super) fn print(which: SchemaName, console: &mut Console) -> anyhow::Result<
         SchemaName::Verify => schema_for!(Outcome),
         SchemaName::Receipt => schema_for!(Receipt),
         SchemaName::Settings => schema_for!(Settings),
+        SchemaName::Decide => schema_for!(Pending),
+        SchemaName::Work => schema_for!(WorkReport),
+        SchemaName::WorkEvent => schema_for!(WorkEvent),
+        SchemaName::Status => schema_for!(StatusReport),
     };
     console.json(&schema)?;
     Ok(ExitCode::Pass)

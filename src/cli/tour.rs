@@ -1,5 +1,6 @@
-//! `countersign tour`: a small real repository and board, an honest claim and several false ones.
+//! `countersign tour`: a small real repository and board, an honest claim and several false ones; then the whole loop.
 
+mod conducted;
 mod stage;
 mod story;
 
@@ -41,6 +42,7 @@ pub(super) fn run(keep: bool, host: &Host, console: &mut Console) -> anyhow::Res
             console.answer(&format!("   SURPRISE: the tour expected {} here; please report it", act.expected.word()));
         }
     }
+    surprises += conducted::run(folder.path(), host, console)?;
     console.answer("");
     closing(keep, folder, console);
     Ok(if surprises == 0 { ExitCode::Pass } else { ExitCode::Bug })

@@ -14,7 +14,7 @@ mod records;
 mod rotation;
 mod task_page;
 
-pub use moves::{Diary, Moved, bounce, note, take, write_diary};
+pub use moves::{Diary, Moved, bounce, give_back, note, take, write_diary};
 pub use pages::Pages;
 pub use rotation::{LONGEST_DIARY, LONGEST_DONE_LIST, Rotated, rotate_diary, rotate_done_list};
 

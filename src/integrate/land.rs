@@ -9,6 +9,7 @@ use super::hooks::{HookError, run_hooks};
 use super::likeness::{foreign_paths, without_books};
 use super::note::{self, NOTES};
 use super::peer;
+use super::uncertified;
 use crate::host::clock::Timestamp;
 use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
@@ -270,7 +271,11 @@ pub fn recognise(
 
 /// Puts the note on the landed commit; why there is none, if so.
 fn annotate(repo: &Repo, record: &LandingRecord, warrant: &Warrant, case: Option<&CommitId>) -> Option<String> {
-    let text = note::statement(record, warrant, case);
+    let open = match uncertified::carried(repo, record) {
+        Ok(open) => open,
+        Err(why) => return Some(why.to_string()),
+    };
+    let text = note::statement(record, warrant, case, &open);
     let written = RefName::new(NOTES)
         .map_err(|name| format!("{name} is no reference"))
         .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));

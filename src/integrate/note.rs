@@ -2,7 +2,8 @@
 
 use super::land::LandingRecord;
 use crate::host::ids::CommitId;
-use crate::verdict::Warrant;
+use crate::receipts::uncertified::Range;
+use crate::verdict::{Warrant, WarrantOrigin};
 use serde_json::json;
 
 /// Where the notes are.
@@ -12,8 +13,8 @@ pub const NOTES: &str = "refs/notes/countersign";
 pub const PREDICATE: &str = "urn:countersign:landing:0";
 
 /// The note's text: one JSON document.
-pub fn statement(record: &LandingRecord, warrant: &Warrant, case: Option<&CommitId>) -> String {
-    let statement = json!({
+pub fn statement(record: &LandingRecord, warrant: &Warrant, case: Option<&CommitId>, open: &[Range]) -> String {
+    let mut statement = json!({
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
             { "name": record.target, "digest": { "gitCommit": record.commit } },
@@ -33,5 +34,12 @@ pub fn statement(record: &LandingRecord, warrant: &Warrant, case: Option<&Commit
             "version": env!("CARGO_PKG_VERSION"),
         },
     });
+    if !open.is_empty() {
+        statement["predicate"]["uncertified"] = json!(open);
+    }
+    // Who took it upon themselves, and over what.
+    if warrant.origin() == WarrantOrigin::Override {
+        statement["predicate"]["approved"] = json!(warrant.reason().text);
+    }
     format!("{statement:#}\n")
 }

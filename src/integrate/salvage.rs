@@ -5,6 +5,7 @@
 //! has a file of its own and none is ever overwritten.
 
 mod patch;
+pub mod restore;
 
 use crate::claim::{FreezeError, Sighting, SightingKind, freeze_worktree};
 use crate::host::failpoint;
@@ -47,6 +48,8 @@ pub enum SalvageTag {
     Crashed,
     /// Written into the worktree after the work was judged; that work landed without it.
     Late,
+    /// The task's or the run's budget is spent.
+    BudgetSpent,
 }
 
 impl fmt::Display for SalvageTag {
@@ -61,6 +64,7 @@ impl fmt::Display for SalvageTag {
             Self::TimedOut => f.write_str("timed-out"),
             Self::Crashed => f.write_str("crashed"),
             Self::Late => f.write_str("late"),
+            Self::BudgetSpent => f.write_str("budget-spent"),
         }
     }
 }

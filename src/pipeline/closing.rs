@@ -2,9 +2,11 @@
 
 use super::judge::Run;
 use super::{Outcome, VerifyError};
+use crate::host::ids::CommitId;
+use crate::integrate::certify;
 use crate::receipts::Fact;
 use crate::receipts::case;
-use crate::verdict;
+use crate::verdict::{self, Decision, WarrantOrigin};
 use std::fs;
 
 impl Run<'_> {
@@ -26,6 +28,7 @@ impl Run<'_> {
         let sealed =
             wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose();
         let sealed = sealed.map_err(|why| self.not_sealed(why))?;
+        self.certify(sealed.as_ref())?;
         // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).
         let raw = folder.join("raw");
         if wanted && raw.is_dir() {
@@ -45,6 +48,23 @@ impl Run<'_> {
         }
         outcome
             .ok_or_else(|| VerifyError::Internal { what: "a decided attempt holds no claim or no decision".to_owned() })
+    }
+
+    /// A PASS whose diff starts at or before an unverified landing, on work that contains it, certifies that landing.
+    fn certify(&self, case: Option<&CommitId>) -> Result<(), VerifyError> {
+        let repo = &self.asked.repo;
+        let Some(case) = case else { return Ok(()) };
+        match verdict::judge(self.recorder.receipts()) {
+            Decision::Land(warrant) if warrant.origin() == WarrantOrigin::Verified => {}
+            _ => return Ok(()),
+        }
+        let head = match &self.asked.commit {
+            Some(commit) => Some(commit.clone()),
+            None => repo.resolve("HEAD")?,
+        };
+        let Some(head) = head else { return Ok(()) };
+        certify(repo, &self.asked.base.commit, &head, case)?;
+        Ok(())
     }
 
     fn not_sealed(&self, why: case::CaseError) -> VerifyError {

@@ -1,6 +1,7 @@
 //! The story in one screen.
 
 use super::asking::{self, Asked};
+use super::declined;
 use super::recorder::Recorder;
 use super::replay::replay;
 use super::report::{Reported, read_report};
@@ -12,15 +13,37 @@ use crate::floor::{self, Inspection};
 use crate::host::Host;
 use crate::host::digest::digest;
 use crate::host::process::probe_box;
+use crate::integrate::open_ranges;
 use crate::receipts::case::{self, Attempt};
 use crate::receipts::ledger::Ledger;
-use crate::receipts::{BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, SettingsRecord, State, TaskRecord};
+use crate::receipts::ruling::DeclinedRecord;
+use crate::receipts::{
+    BaseRecord, CheckReport, DecisionKind, FORMAT, Fact, Opened, Receipt, SettingsRecord, State, TaskRecord,
+};
 
 /// Judges one claim, from its task to a sealed decision.
 ///
 /// # Errors
 /// See [`VerifyError`]: there is no judgement then, nothing is blamed on the worker, and nothing is lost.
 pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) -> Result<Outcome, VerifyError> {
+    judge(request, host, watch, None)
+}
+
+/// The same without tests and without a verifier, because somebody told this run not to verify. What the cheap checks deny
+/// goes back all the same; anything else may land, and the warrant's origin says for good that nobody verified it.
+///
+/// # Errors
+/// As [`verify`].
+pub fn admit(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer, by: &str) -> Result<Outcome, VerifyError> {
+    judge(request, host, watch, Some(by))
+}
+
+fn judge(
+    request: &VerifyRequest,
+    host: &Host,
+    watch: &mut dyn Observer,
+    waived: Option<&str>,
+) -> Result<Outcome, VerifyError> {
     let asked = asking::settle(request, host)?;
     let mut settled = settle_settings(request, &asked.repo, &asked.base_tree)?;
     if asked.task.is_some() {
@@ -33,18 +56,28 @@ pub fn verify(request: &VerifyRequest, host: &Host, watch: &mut dyn Observer) ->
     if frozen.changed.is_empty() && asked.task.is_none() {
         return Err(VerifyError::NothingToJudge { base: asked.base.commit.to_string(), rule: asked.base.rule.clone() });
     }
-    let key = cache_key(request, &asked, &settled, &reported, &frozen);
+    let declined = match &asked.task {
+        Some(task) => declined::before(&asked.repo, &task.task.case_key(), &frozen.tree, &frozen.changed)?,
+        None => Vec::new(),
+    };
+    let key = cache_key(request, &asked, &settled, &reported, (&frozen, &declined));
     if !request.fresh
+        && waived.is_none()
         && let Some(outcome) = judged_before(&asked, &key)?
     {
         return Ok(outcome);
     }
     let mut run = Run::open(request, &asked, &settled, &reported, key, watch)?;
     let claim = run.claim(frozen)?;
+    run.recall(declined)?;
     run.floor(&claim)?;
-    run.prove(&claim)?;
-    run.drive(&claim)?;
-    run.ask(&claim)?;
+    if let Some(by) = waived {
+        run.recorder.record(Fact::Waived { by: by.to_owned() })?;
+    } else {
+        run.prove(&claim)?;
+        run.drive(&claim)?;
+        run.ask(&claim)?;
+    }
     run.decide()?;
     run.seal()
 }
@@ -83,7 +116,7 @@ fn cache_key(
     asked: &Asked,
     settled: &Settled,
     reported: &Reported,
-    frozen: &Frozen,
+    (frozen, declined): (&Frozen, &[DeclinedRecord]),
 ) -> String {
     let seen = digest(&serde_json::to_vec(&frozen.sightings).unwrap_or_default());
     let parts = [
@@ -94,6 +127,7 @@ fn cache_key(
         &settled.verifier.identity(),
         &reported.record.digest,
         &seen,
+        &digest(&serde_json::to_vec(declined).unwrap_or_default()),
         if request.all_checks { "all" } else { "" },
         if request.no_tests { "no tests" } else { "" },
         &settled.verifier.files(&asked.repo),
@@ -112,7 +146,10 @@ fn judged_before(asked: &Asked, key: &str) -> Result<Option<Outcome>, VerifyErro
         let same = sealed.attempt.receipts.iter().any(|r| matches!(&r.fact, Fact::Settings(s) if s.key == key));
         let ended = |outcome: &Outcome| matches!(outcome.decision.kind, DecisionKind::Land | DecisionKind::SendBack);
         let stored = Outcome::from_receipts(&sealed.attempt.receipts, Some(commit.to_string()));
-        if let Some(mut outcome) = stored.filter(|outcome| same && ended(outcome))
+        // A person's ruling is about landing, and so is a wish not to verify: neither is a judgement.
+        let ruled = |r: &Receipt| matches!(&r.fact, Fact::Ruling(_) | Fact::Waived { .. });
+        let ruled = sealed.attempt.receipts.iter().any(ruled);
+        if let Some(mut outcome) = stored.filter(|outcome| same && !ruled && ended(outcome))
             && replay(&asked.repo, &sealed).is_ok_and(|found| found.agrees)
         {
             outcome.judged_before = true;
@@ -236,6 +273,15 @@ impl<'a> Run<'a> {
         self.recorder.record(Fact::Sightings { sightings: self.sightings.clone() })?;
         self.check(secrets)?;
         Ok(claim)
+    }
+
+    /// What persons declined before, and what landed on the base unverified, is part of what this judgement rests on.
+    fn recall(&mut self, declined: Vec<DeclinedRecord>) -> Result<(), VerifyError> {
+        let ranges = open_ranges(&self.asked.repo, &self.asked.base.commit)?;
+        if !ranges.is_empty() {
+            self.recorder.record(Fact::Uncertified { ranges })?;
+        }
+        declined.into_iter().try_for_each(|record| self.recorder.record(Fact::Declined(record)).map(|_| ()))
     }
 
     pub(super) fn inspection<'i>(&'i self, claim: &'i Claim) -> Inspection<'i> {

@@ -74,7 +74,11 @@ impl Outcome {
                 | Fact::Bites(_)
                 | Fact::Proof(_)
                 | Fact::Token { .. }
-                | Fact::Consulted(_) => {}
+                | Fact::Consulted(_)
+                | Fact::Waived { .. }
+                | Fact::Uncertified { .. }
+                | Fact::Declined(_)
+                | Fact::Ruling(_) => {}
             }
         }
         Some(Self {

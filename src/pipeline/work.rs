@@ -4,7 +4,9 @@
 //! that one step, look again. A run that was killed is recovered by the same loop. Tasks run side by side; landings on
 //! the target happen one after another.
 
+pub mod budget;
 mod crew;
+pub mod discard;
 mod drift;
 mod hand;
 pub mod journal;
@@ -19,7 +21,9 @@ mod surroundings;
 mod teardown;
 
 pub use crew::{plan_only, work};
-pub use status::{TaskStatus, status};
+pub use discard::{DiscardRequest, Discarded, discard};
+pub use settings::main_top;
+pub use status::{StatusReport, TaskStatus, status};
 
 use super::{Fault, VerifyError};
 use crate::claim::FreezeError;
@@ -53,6 +57,9 @@ pub struct WorkRequest {
     pub resume: bool,
     /// Only recover and go on; start nothing new.
     pub only_resume: bool,
+    /// Land without verification what nothing cheap denies. For this run alone: it is never stored as a setting, and the
+    /// landing's note says it.
+    pub no_verify: bool,
 }
 
 /// What happens, as it happens.
@@ -80,6 +87,8 @@ pub enum WorkEvent {
     },
     /// A task is at its end, as far as this run goes.
     Ended(TaskEnd),
+    /// The run is over: what it did.
+    Report(Box<WorkReport>),
 }
 
 /// How a task stands at the end of a run.
@@ -131,7 +140,7 @@ pub enum End {
 }
 
 /// What a run did.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct WorkReport {
     /// `countersign/work/1`.

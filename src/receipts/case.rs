@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// A ledger larger than this is not read back.
 const LARGEST_LEDGER: u64 = 256 << 20;
 
+/// The page of a case commit that holds a person's last ruling.
+pub const RULING_PAGE: &str = "ruling.json";
+
 /// How often sealing tries again when another process sealed an attempt of the same case meanwhile.
 const TRIES: u32 = 20;
 
@@ -105,6 +108,48 @@ pub fn seal(repo: &Repo, key: &str, attempt: &Attempt, at: Timestamp) -> Result<
     Err(CaseError::Raced { key: key.to_owned() })
 }
 
+/// Seals a person's ruling on a sealed attempt: the same pages with the ledger and the decision as they are now, and
+/// `ruling.json`. It is not on the case before [`append`] puts it there. `sign`: in the user's name, with their key.
+///
+/// # Errors
+/// See [`CaseError`]; nothing has moved then.
+pub fn ruled(
+    repo: &Repo,
+    (key, tip): (&str, &CommitId),
+    sealed: &Sealed,
+    receipts: &[Receipt],
+    (at, sign): (Timestamp, bool),
+) -> Result<CommitId, CaseError> {
+    let mut entries: BTreeMap<RepoPath, (u32, String)> = BTreeMap::new();
+    for (path, entry) in repo.list(&repo.tree_of(&sealed.commit)?, "")? {
+        entries.insert(path, (entry.mode, entry.id));
+    }
+    let mut files = sheets(receipts)?;
+    files.insert("receipts.jsonl".to_owned(), to_lines(receipts)?);
+    for (name, bytes) in files {
+        let blob = repo.write_blob(&bytes)?;
+        entries.insert(RepoPath::from(name.as_str()), (0o100_644, blob.as_str().to_owned()));
+    }
+    let tree = repo.write_tree(&entries)?;
+    let claim =
+        receipts.iter().find_map(|r| if let Fact::Claim(claim) = &r.fact { claim.commit.clone() } else { None });
+    let parents: Vec<CommitId> = std::iter::once(tip.clone()).chain(claim).collect();
+    let message = message_of(key, receipts);
+    Ok(if sign {
+        repo.commit_signed(&tree, &parents, at, &message)?
+    } else {
+        repo.write_commit(&tree, &parents, at, &message)?
+    })
+}
+
+/// Puts a commit on top of a case whose tip is still `tip`. False: another process sealed something meanwhile.
+///
+/// # Errors
+/// Git fails.
+pub fn append(repo: &Repo, key: &str, commit: &CommitId, tip: &CommitId) -> Result<bool, CaseError> {
+    Ok(repo.move_ref(&case_ref(key)?, commit, Some(tip))? == RefMove::Moved)
+}
+
 /// The attempts of a case, newest first.
 ///
 /// # Errors
@@ -185,6 +230,7 @@ fn sheets(receipts: &[Receipt]) -> Result<BTreeMap<String, Vec<u8>>, CaseError> 
         let (name, value) = match &receipt.fact {
             Fact::Claim(claim) => ("claim.json", serde_json::to_vec_pretty(claim)),
             Fact::Heard(heard) => ("verdict.json", serde_json::to_vec_pretty(heard)),
+            Fact::Ruling(ruling) => (RULING_PAGE, serde_json::to_vec_pretty(ruling)),
             Fact::Decided(decision) => ("decision.json", serde_json::to_vec_pretty(decision)),
             _ => continue,
         };

@@ -8,6 +8,7 @@
 //! | the worker itself says bounced or failed | hold |
 //! | a check denies | send back, naming every denied check |
 //! | the work never became a commit | hold |
+//! | the run was told not to verify, and there is a task | land as unverified |
 //! | a check is unknown | hold |
 //! | the worker's report could not be read | hold |
 //! | `claim-empty` did not report a pass | hold |
@@ -19,7 +20,11 @@
 //! | SKIP | skip if it is allowed and nothing executable changed, else hold |
 //! | PASS | land if tests of ours ran green on the claim's tree and no receipt objects, else hold |
 //! | anything else that a verifier did or did not do | hold |
+//!
+//! What a person declined is not weighed; a person's approval of the tree turns anything but a landing into an override,
+//! their choice of findings into a send-back, their abort into a hold.
 
+mod ruled;
 mod warrant;
 
 pub use warrant::{Warrant, WarrantOrigin};
@@ -61,6 +66,11 @@ pub const REASONS: &[(&str, &str)] = &[
     ("no-answer", "the verifier failed, timed out or could not be started"),
     ("verdict-void", "the verifier touched what it was to judge"),
     ("not-asked", "no verifier was asked"),
+    ("unverified", "this run was told not to verify (`--no-verify`)"),
+    ("override", "a person approved this tree over its findings"),
+    ("mend", "a person chose what is to be mended"),
+    ("declined", "a person declined this finding, or every reason of the verifier"),
+    ("aborted", "a person gave the work up"),
 ];
 
 /// What we make of a claim.
@@ -125,6 +135,10 @@ pub fn judge(receipts: &[Receipt]) -> Decision {
 
 /// Decides. Pure and total: the same dossier always gives the same decision, and every dossier gives one.
 pub fn decide(dossier: &Dossier) -> Decision {
+    ruled::ruled(dossier, by_rule(dossier))
+}
+
+fn by_rule(dossier: &Dossier) -> Decision {
     let Some(claim) = &dossier.claim else {
         return hold("no-claim", "the ledger holds no claim");
     };
@@ -147,7 +161,8 @@ struct Grounds<'a> {
 
 type Rule = fn(&Grounds<'_>) -> Option<Decision>;
 
-const RULES: &[Rule] = &[unknowns, unreadable_report, floor_incomplete, suspicions, no_task, decision_adr, unjudgeable];
+const RULES: &[Rule] =
+    &[waived, unknowns, unreadable_report, floor_incomplete, suspicions, no_task, decision_adr, unjudgeable];
 
 impl Grounds<'_> {
     fn warrant(&self, origin: WarrantOrigin, code: &str, text: impl Into<String>) -> Warrant {
@@ -159,6 +174,14 @@ impl Grounds<'_> {
         let eligible = matches!(self.dossier.state_of("skip-eligible"), Some(State::Pass | State::Info));
         self.dossier.settings.skip_allowed && eligible
     }
+}
+
+/// A run that was told not to verify lands what nothing cheap denies, and says so for good.
+fn waived(grounds: &Grounds<'_>) -> Option<Decision> {
+    let by = grounds.dossier.waived.as_ref()?;
+    grounds.dossier.task.as_ref()?;
+    let text = format!("{} told this run not to verify: no test ran and nobody was asked", visible(by));
+    Some(Decision::Land(grounds.warrant(WarrantOrigin::Unverified, "unverified", text)))
 }
 
 fn gave_up(dossier: &Dossier) -> Option<Decision> {
@@ -197,7 +220,7 @@ fn floor_incomplete(grounds: &Grounds<'_>) -> Option<Decision> {
 }
 
 fn suspicions(grounds: &Grounds<'_>) -> Option<Decision> {
-    let asked: Vec<_> = grounds.dossier.checks_in(State::Ask).collect();
+    let asked: Vec<_> = grounds.dossier.checks_in(State::Ask).filter(|c| !grounds.dossier.is_settled(c)).collect();
     // A reading verifier that did not judge holds by its own rule; only a SKIP would pass the question by.
     let open = match &grounds.dossier.heard {
         None | Some(HeardRecord::NotAsked { .. } | HeardRecord::Skip { .. }) => true,
@@ -255,8 +278,12 @@ fn by_verdict(grounds: &Grounds<'_>) -> Decision {
         return hold("verdict-void", format!("the verifier touched {}", listed(&consulted.trespasses)));
     }
     match &dossier.heard {
-        Some(HeardRecord::Fail { reasons, hint, .. }) => answered(dossier)
-            .unwrap_or_else(|| Decision::SendBack(SentBack { reasons: failures(reasons, *hint), hint: Some(*hint) })),
+        Some(HeardRecord::Fail { reasons, hint, .. }) => {
+            answered(dossier).unwrap_or_else(|| match ruled::open_reasons(dossier, reasons) {
+                Some(open) => Decision::SendBack(SentBack { reasons: failures(&open, *hint), hint: Some(*hint) }),
+                None => hold("declined", "a person declined every reason of the verifier; it is to be judged anew"),
+            })
+        }
         Some(HeardRecord::Skip { reason }) => answered(dossier).unwrap_or_else(|| skipped(grounds, reason)),
         Some(HeardRecord::Pass { .. }) => answered(dossier).unwrap_or_else(|| passed(grounds)),
         Some(HeardRecord::Abstained { reasons }) => hold("needs-judgement", listed(reasons)),

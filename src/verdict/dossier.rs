@@ -6,6 +6,7 @@ use super::parse::Verdict;
 use super::{is_embedded, is_reading};
 use crate::claim::Claim;
 use crate::host::ids::TreeId;
+use crate::receipts::ruling::{DeclinedRecord, Point, RulingRecord, VERDICT, points};
 use crate::receipts::{
     BaseRecord, CheckReport, ComparedRecord, ConsultedRecord, FORMAT, Fact, HeardRecord, Opened, Purpose, Receipt,
     ReportRecord, SettingsRecord, State, TaskRecord,
@@ -54,6 +55,12 @@ pub struct Dossier {
     pub(super) heard: Option<HeardRecord>,
     /// What the receipts hold against the PASS that was heard.
     pub(super) objections: Vec<Objection>,
+    /// What persons made of this claim, oldest first.
+    pub(super) rulings: Vec<RulingRecord>,
+    /// What persons declined before.
+    pub(super) declined: Vec<DeclinedRecord>,
+    /// Who told this run not to verify, if it was.
+    pub(super) waived: Option<String>,
 }
 
 impl Dossier {
@@ -67,10 +74,14 @@ impl Dossier {
         for receipt in receipts {
             parts.take(&receipt.fact)?;
         }
+        bound(&parts, receipts)?;
         let settings = parts.settings.ok_or(DossierError::Missing("settings"))?;
         let base = parts.base.ok_or(DossierError::Missing("base"))?;
         if parts.claim.as_ref().is_some_and(|claim| claim.base != base.commit || claim.base_tree != base.tree) {
             return Err(DossierError::Contradiction("the claim is measured against another base"));
+        }
+        if parts.waived.is_some() && (parts.consulted.is_some() || parts.heard.is_some()) {
+            return Err(DossierError::Contradiction("a verifier was asked in a run that was told not to verify"));
         }
         if parts.task.is_none() && parts.consulted.is_some() {
             return Err(DossierError::Contradiction("a verifier was asked without a task"));
@@ -86,6 +97,9 @@ impl Dossier {
             checks: parts.checks,
             consulted: parts.consulted,
             heard: parts.heard,
+            rulings: parts.rulings,
+            declined: parts.declined,
+            waived: parts.waived,
         })
     }
 
@@ -97,6 +111,24 @@ impl Dossier {
     /// The worst state of a check; `None` if it did not report.
     pub(super) fn state_of(&self, id: &str) -> Option<State> {
         self.checks.iter().filter(|check| check.id == id).map(effective).max()
+    }
+
+    /// What persons declined and what still stands: on this very tree, or earlier while the code stays the same.
+    fn settled(&self) -> impl Iterator<Item = &Point> {
+        let before = self.declined.iter().filter(|declined| declined.stands).map(|declined| &declined.point);
+        self.rulings.iter().flat_map(|ruling| &ruling.declined).chain(before)
+    }
+
+    /// True if every question of a check was declined.
+    pub(super) fn is_settled(&self, check: &CheckReport) -> bool {
+        let mut asked = check.findings.iter().filter(|finding| finding.state == State::Ask).peekable();
+        asked.peek().is_some()
+            && asked.all(|f| self.settled().any(|p| p.is_about(&check.id, &f.place, &f.expected, &f.observed)))
+    }
+
+    /// True if a reason of the verifier was declined, word for word.
+    pub(super) fn is_declined_reason(&self, text: &str) -> bool {
+        self.settled().any(|point| point.is_about(VERDICT, "", "", text))
     }
 
     /// True if a program read the brief and its verdict can settle a suspicion.
@@ -124,6 +156,9 @@ struct Parts {
     /// True while a consultation waits for its answer.
     waiting: bool,
     heard: Option<HeardRecord>,
+    rulings: Vec<RulingRecord>,
+    declined: Vec<DeclinedRecord>,
+    waived: Option<String>,
     decided: bool,
 }
 
@@ -146,6 +181,15 @@ impl Parts {
             }
             Fact::Consulted(consulted) => self.consult(consulted),
             Fact::Heard(heard) => self.hear(heard),
+            Fact::Waived { by } => once(&mut self.waived, by, "that it is not verified"),
+            Fact::Declined(declined) => {
+                self.declined.push(declined.clone());
+                Ok(())
+            }
+            Fact::Ruling(ruling) => {
+                self.rulings.push(ruling.clone());
+                Ok(())
+            }
             Fact::Decided(_) => {
                 self.decided = true;
                 Ok(())
@@ -155,6 +199,7 @@ impl Parts {
             | Fact::Tests(_)
             | Fact::Compared(_)
             | Fact::Bites(_)
+            | Fact::Uncertified { .. }
             | Fact::Proof(_) => Ok(()),
         }
     }
@@ -200,6 +245,26 @@ impl Parts {
         self.heard = Some(heard.clone());
         Ok(())
     }
+}
+
+/// A ruling speaks of this claim's tree and of findings that are in this ledger, or it is none.
+fn bound(parts: &Parts, receipts: &[Receipt]) -> Result<(), DossierError> {
+    if parts.rulings.is_empty() {
+        return Ok(());
+    }
+    let here = points(receipts);
+    for ruling in &parts.rulings {
+        if parts.claim.as_ref().is_none_or(|claim| claim.tree != ruling.tree) {
+            return Err(DossierError::Contradiction("a person ruled on another tree"));
+        }
+        let known = |point: &Point| {
+            here.iter().any(|p| p.is_about(&point.check, &point.place, &point.expected, &point.observed))
+        };
+        if !ruling.mend.iter().chain(&ruling.declined).all(known) {
+            return Err(DossierError::Contradiction("a person ruled on a finding that is not here"));
+        }
+    }
+    Ok(())
 }
 
 fn once<T: Clone>(slot: &mut Option<T>, value: &T, what: &'static str) -> Result<(), DossierError> {

@@ -51,6 +51,8 @@ pub struct Mission<'a> {
     pub form: Generation,
     /// Why it is sent out.
     pub occasion: Occasion<'a>,
+    /// What persons declined: not to be done, whatever the task's wording says.
+    pub decided: &'a [String],
     /// README of the context, related decision records, prior art.
     pub pages: &'a [Page],
     /// The newest entries of the diary.
@@ -71,8 +73,19 @@ impl Mission<'_> {
             self.iteration
         );
         text.push_str(&self.occasion());
+        if !self.decided.is_empty() {
+            let items: String = self.decided.iter().map(|item| format!("- {}\n", item.replace('\n', "\n  "))).collect();
+            text.push_str("\n## Decided by a person\n\nA person declined these: leave them as they are, whatever the task says.\n\n");
+            text.push_str(&items);
+        }
         text.push_str("\n## The task\n\n");
         text.push_str(&fenced(&self.task.text));
+        // Where a wording comes from decides what it is worth: only the task's own is held against the work.
+        if !self.pages.is_empty() || !self.recent.trim().is_empty() {
+            text.push_str(
+                "\nWhat follows is a hint: it was found beside the task. Only the task's criteria are judged.\n",
+            );
+        }
         for page in self.pages {
             _ = write!(text, "\n## From `{}`\n\n{}", page.path, fenced(&page.text));
         }
@@ -145,6 +158,7 @@ mod tests {
             iteration: 2,
             form: Generation::E,
             occasion: Occasion::Mend(&reasons),
+            decided: &["secrets: x.env: a key".to_owned()],
             pages: &[Page { path: "README.md".to_owned(), text: "words".to_owned() }],
             recent: "",
         };
@@ -158,6 +172,8 @@ mod tests {
             "- tests: expected green\n  observed red\n",
             "~~~~~\n---\nid: w-1",
             "## From `README.md`",
+            "## Decided by a person",
+            "- secrets: x.env: a key\n",
         ] {
             assert!(brief.contains(words), "{words}\n{brief}");
         }

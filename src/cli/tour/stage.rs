@@ -79,7 +79,7 @@ impl Stage {
 }
 
 /// A git with an identity of its own: the tour must run where none is configured, and never signs.
-fn identified<'h>(host: &'h Host, folder: &Path) -> Git<'h> {
+pub(super) fn identified<'h>(host: &'h Host, folder: &Path) -> Git<'h> {
     let mut git = Git::new(host, folder);
     for role in ["AUTHOR", "COMMITTER"] {
         git = git.env(&format!("GIT_{role}_NAME"), "Tour").env(&format!("GIT_{role}_EMAIL"), "tour@localhost");

@@ -44,7 +44,15 @@ pub fn take(pages: &Pages, task: &Moved<'_>) -> Result<Books, BooksError> {
 /// # Errors
 /// See [`BooksError`].
 pub fn bounce(pages: &Pages, task: &Moved<'_>, why: &str) -> Result<Books, BooksError> {
-    shift(pages, task, (Folder::Doing, Folder::Backlog), Some(&section("Worker note", why)))
+    give_back(pages, task, "Worker note", why)
+}
+
+/// Gives a task back under another heading.
+///
+/// # Errors
+/// See [`BooksError`].
+pub fn give_back(pages: &Pages, task: &Moved<'_>, heading: &str, text: &str) -> Result<Books, BooksError> {
+    shift(pages, task, (Folder::Doing, Folder::Backlog), Some(&section(heading, text)))
 }
 
 /// Appends a section to the page of a task in `doing`. Nothing is to be written if the page has that heading already.

@@ -1,8 +1,9 @@
 //! The hand that drives one task: looks, asks what is next, does it, until there is nothing more to do.
 
+use super::budget::Spent;
 use super::journal::{Entry, From, Journal};
 use super::settings::{Terms, judgement};
-use super::standing::{Life, Seen, Subject, look};
+use super::standing::{Life, Seen, Subject, look, note_heading};
 use super::step::{Latest, Step, next};
 use super::{End, TaskEnd, WorkError, WorkEvent};
 use super::{landing, surroundings, teardown};
@@ -13,8 +14,8 @@ use crate::host::redact;
 use crate::integrate::books::{self, Moved};
 use crate::integrate::salvage::SALVAGE_FOLDER;
 use crate::integrate::{Books, BooksError, Landed, Pages, SalvageError, SalvageTag, salvage, with_books, write_board};
-use crate::pipeline::{Fault, Observer, ReportWord, TaskWord, VerifyError, WorkWord, verify};
-use crate::receipts::{DecisionKind, Receipt};
+use crate::pipeline::{Fault, Observer, Outcome, ReportWord, TaskWord, VerifyError, WorkWord, admit, verify};
+use crate::receipts::{DecisionKind, Receipt, case};
 use crate::task::layout::Folder;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -87,6 +88,7 @@ impl Hand<'_> {
             if step == Step::Stop {
                 return Ok(self.end(&seen));
             }
+            let step = self.within_budget(&seen, step);
             (self.tell)(WorkEvent::Step { task: self.id().to_owned(), step: step.clone() });
             let last = step == Step::Teardown;
             match self.act(&seen, step) {
@@ -102,6 +104,17 @@ impl Hand<'_> {
             }
         }
         Err(self.inconsistent("its steps go round in a circle; please report it, and see `countersign status`"))
+    }
+
+    /// The step, or a hold where it would cost something and the budget is spent.
+    fn within_budget(&self, seen: &Seen, step: Step) -> Step {
+        let Some(life) = seen.life.as_ref().filter(|_| matches!(step, Step::Send { .. } | Step::Judge)) else {
+            return step;
+        };
+        match self.over_budget(life) {
+            Some((code, why)) => Step::Hold { code: code.to_owned(), why },
+            None => step,
+        }
     }
 
     fn act(&mut self, seen: &Seen, step: Step) -> Result<(), WorkError> {
@@ -129,7 +142,7 @@ impl Hand<'_> {
         let from = match code.as_str() {
             "worker-not-run" | "worker-failed" | "lost-result" => From::Sending,
             "held" | "not-judged" => From::Judging { sealed: seen.standing.sealed },
-            "landing-waits" => From::Landing,
+            "landing-waits" | "budget-spent" | "budget-unknown" => From::Landing,
             _ => return Ok(()),
         };
         self.record(Entry::Resumed { from })
@@ -157,15 +170,28 @@ impl Hand<'_> {
     pub(super) fn ask(&mut self, question: &crate::pipeline::VerifyRequest) -> Result<(), WorkError> {
         failpoint::pass(self.repo.host());
         let mut watch = Phases { task: self.id().to_owned(), tell: self.tell };
-        let answer = verify(question, self.repo.host(), &mut watch);
+        let host = self.repo.host();
+        let watch_time = host.clock.stopwatch();
+        let answer = if self.terms.no_verify {
+            admit(question, host, &mut watch, "the user (--no-verify)")
+        } else {
+            verify(question, host, &mut watch)
+        };
         failpoint::pass(self.repo.host());
         match answer {
-            Ok(_) => Ok(()),
+            Ok(outcome) => self.spend_judgement(&outcome, watch_time.elapsed().as_secs()),
             Err(_) if self.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
             Err(VerifyError::Interrupted) => Err(WorkError::Interrupted),
             Err(why) if why.fault() == Fault::Bug => Err(why.into()),
             Err(why) => self.held("not-judged", &why.to_string()),
         }
+    }
+
+    fn spend_judgement(&mut self, outcome: &Outcome, seconds: u64) -> Result<(), WorkError> {
+        let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
+        let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(()) };
+        let sealed = case::read(&self.repo, &case)?;
+        self.spend(Spent::of_judgement(&sealed.attempt.receipts, seconds))
     }
 
     pub(super) fn held(&mut self, code: &str, why: &str) -> Result<(), WorkError> {
@@ -176,7 +202,7 @@ impl Hand<'_> {
     fn note(&mut self, seen: &Seen, iteration: u32) -> Result<(), WorkError> {
         let reasons = seen.standing.decision.iter().flat_map(|decision| &decision.reasons);
         let text: String = reasons.map(|reason| format!("- {}\n", told(reason))).collect();
-        let heading = format!("Verifier note (iteration {iteration})");
+        let heading = note_heading(seen.standing.ruled, iteration);
         let message =
             format!("chore({}): verifier note, iteration {iteration} [{}]\n", self.subject.context, self.id());
         self.board(&message, &|pages, task| books::note(pages, task, &heading, &redact::redact_text(&text)))
@@ -210,11 +236,16 @@ impl Hand<'_> {
 
     fn hold(&mut self, seen: &Seen, life: &Life, code: &str, why: &str) -> Result<(), WorkError> {
         let iteration = seen.standing.progress.iteration.max(1);
+        let of_life = |entry: &Entry| matches!(entry, Entry::Sent { life: of, .. } | Entry::Began { life: of } if *of == life.start);
+        if !self.journal.entries().iter().any(of_life) {
+            self.record(Entry::Began { life: life.start.clone() })?;
+        }
         let tag = match code {
             "escalated" | "task-under-specified" | "metric-drift" => Some(SalvageTag::Escalated(iteration)),
             "lost-result" => Some(SalvageTag::LostResult),
             "merge-conflict" => Some(SalvageTag::MergeConflict),
             "worker-failed" => Some(SalvageTag::Failed),
+            "budget-spent" | "budget-unknown" => Some(SalvageTag::BudgetSpent),
             // The claim's reference keeps the work; it is judged or landed again when the reason is gone.
             _ => None,
         };

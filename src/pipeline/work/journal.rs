@@ -4,6 +4,7 @@
 //! line is absent. Nothing here is the only copy of work: that lies in worktrees and references. The task's lock is
 //! held by the operating system, so that it ends with its holder.
 
+use super::budget::Spent;
 use crate::host::clock::Timestamp;
 use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::ReportedOutcome;
@@ -71,12 +72,19 @@ pub enum From {
     },
     /// The landing is tried again.
     Landing,
+    /// A person ruled on the claim: on from what follows from that.
+    Ruling,
 }
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "entry", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Entry {
+    /// A life of the task is dealt with, though nobody was sent out in it: what follows belongs to it.
+    Began {
+        /// Which life: the commit that took the task from `todo`.
+        life: CommitId,
+    },
     /// A worker is sent out.
     Sent {
         /// Which life of the task: the commit that took it from `todo`.
@@ -102,6 +110,11 @@ pub enum Entry {
         why: String,
         /// When.
         at: Timestamp,
+    },
+    /// What that turn, or a judgement, cost. Written only where the settings have a budget.
+    Spent {
+        /// How much.
+        spent: Spent,
     },
     /// Its work is to be judged.
     Judging {
@@ -225,6 +238,17 @@ impl Journal {
             Err(_) => false,
         };
         Ok((entries, held))
+    }
+
+    /// When a task's journal or one of its logs last grew, as the file system has it.
+    pub fn last_growth(own_dir: &Path, id: &TaskId) -> Option<Timestamp> {
+        let folder = Self::place(own_dir, id);
+        let logs = fs::read_dir(folder.join("logs")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let grown = |path: PathBuf| {
+            let at = fs::symlink_metadata(path).ok()?.modified().ok()?;
+            Some(Timestamp(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()))
+        };
+        logs.chain([folder.join("journal.jsonl")]).filter_map(grown).max()
     }
 
     fn read_file(path: &Path) -> Result<Vec<Entry>, JournalError> {

@@ -14,7 +14,7 @@ use crate::host::path::{RepoPath, escape};
 use crate::integrate::{Completion, HookError, Order, Refusal, land};
 use crate::pipeline::WorkWord;
 use crate::task::layout::DECISIONS;
-use crate::verdict::{self, Decision, Warrant};
+use crate::verdict::{self, Decision, Warrant, WarrantOrigin};
 use crate::worker::{Report, parse_report};
 use std::ffi::OsStr;
 use std::sync::PoisonError;
@@ -31,13 +31,21 @@ pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
 }
 
 /// The newest attempt on the worker's own work that may land, and the merged trees that were judged since.
-pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life) -> Option<(&'s Attempted, Vec<TreeId>)> {
+///
+/// `waived`: also those of a run that was told not to verify.
+pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life, waived: bool) -> Option<(&'s Attempted, Vec<TreeId>)> {
     let base = base_of(seen, life);
-    let passed = |attempt: &&Attempted| attempt.decision.as_ref().is_some_and(|decision| may_land(decision.kind));
+    let passed = |attempt: &&Attempted| {
+        let counts = waived || attempt.ruled || !attempt.waived;
+        counts && attempt.decision.as_ref().is_some_and(|decision| may_land(decision.kind))
+    };
     // What a hook made of it is no work of the worker's.
     let hooked = seen.standing.progress.hooked.as_ref();
+    // What a person approved, or nobody verified, is spent as it is, also where it is a merge: its origin is to stand in
+    // the note.
     let own = |attempt: &Attempted| {
-        attempt.claim.as_ref().is_some_and(|claim| claim.base == *base && Some(&claim.tree) != hooked)
+        let measured = attempt.ruled || attempt.waived;
+        attempt.claim.as_ref().is_some_and(|claim| (measured || claim.base == *base) && Some(&claim.tree) != hooked)
     };
     let at = seen.attempts.iter().rposition(|attempt| passed(&attempt) && own(attempt))?;
     let later = seen.attempts[at + 1..].iter().filter(passed);
@@ -54,7 +62,8 @@ fn report_of(hand: &Hand<'_>, seen: &Seen) -> Result<Option<Report>, WorkError> 
 
 /// Lands, or records what stands in the way.
 pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<(), WorkError> {
-    let (attempt, merged) = chosen(seen, life).ok_or_else(|| hand.inconsistent("no attempt of this life may land"))?;
+    let (attempt, merged) = chosen(seen, life, hand.terms.no_verify)
+        .ok_or_else(|| hand.inconsistent("no attempt of this life may land"))?;
     let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
     let case = attempt.sealed.commit.clone();
     let report = report_of(hand, seen)?;
@@ -83,7 +92,7 @@ pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result
         began,
         at,
     };
-    let message = message(hand, life, report.as_ref());
+    let message = message(hand, life, report.as_ref()) + trailer(warrant.origin());
     let turn = hand.turn;
     // One landing at a time: the next one meets the target as this one leaves it.
     let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,6 +218,15 @@ fn judge_merged(
     hand.ask(&question)
 }
 
+/// What the message of a landing says that nobody verified.
+fn trailer(origin: WarrantOrigin) -> &'static str {
+    match origin {
+        WarrantOrigin::Verified | WarrantOrigin::Skipped => "",
+        WarrantOrigin::Override => "\nCountersign: override\n",
+        WarrantOrigin::Unverified => "\nCountersign: unverified\n",
+    }
+}
+
 /// The landing commit's message: `<type>(<context>): <summary> [<id>]`.
 fn message(hand: &Hand<'_>, life: &Life, report: Option<&Report>) -> String {
     let summary = report.and_then(|report| report.summary.clone());
@@ -226,7 +244,7 @@ fn message(hand: &Hand<'_>, life: &Life, report: Option<&Report>) -> String {
 pub(super) fn merge(hand: &mut Hand<'_>, seen: &Seen) -> Result<(), WorkError> {
     let Latest::Conflicted { tip, .. } = &seen.standing.progress.latest else { return Ok(()) };
     let life = seen.life.as_ref().ok_or_else(|| hand.inconsistent("no commit took it from `todo`"))?;
-    let (attempt, _) = chosen(seen, life).ok_or_else(|| hand.inconsistent("there is no claim to merge"))?;
+    let (attempt, _) = chosen(seen, life, true).ok_or_else(|| hand.inconsistent("there is no claim to merge"))?;
     let claim = attempt.claim.as_ref().and_then(|claim| Some((claim.commit.clone()?, claim.tree.clone())));
     let (claim, tree) = claim.ok_or_else(|| hand.inconsistent("its claim is no commit"))?;
     let merged = marked_merge(&hand.repo, &claim, tip)?;

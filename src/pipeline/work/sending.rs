@@ -1,6 +1,7 @@
 //! A worker's turn: its brief, its errand, and what it left when it ended.
 
 use super::WorkError;
+use super::budget::Spent;
 use super::hand::{Hand, base_of, io, told};
 use super::journal::{Entry, Errand};
 use super::standing::{Life, Seen};
@@ -10,6 +11,7 @@ use crate::agent::{Question, Retries, Role, Sessions, ask};
 use crate::host::process::Ending;
 use crate::host::redact;
 use crate::integrate::SalvageTag;
+use crate::pipeline::declined;
 use crate::receipts::ReportedOutcome;
 use crate::worker::mission::{Mission, Occasion};
 use crate::worker::outbox;
@@ -53,7 +55,7 @@ impl Hand<'_> {
             room: &self.worktree(),
             sessions: Some(&sessions),
             report: Some(&report),
-            wall: Duration::from_secs(limits.worker_seconds),
+            wall: Duration::from_secs(self.worker_wall(life)),
             retries: Retries { most: limits.agent_retries, pause: Duration::from_secs(limits.agent_pause_seconds) },
             log_bytes: limits.log_bytes,
             log: &log,
@@ -62,6 +64,7 @@ impl Hand<'_> {
         if reply.ending == Ending::Cancelled {
             return Err(WorkError::Interrupted);
         }
+        self.spend(Spent::of(Some(&reply.record.usage), reply.took.as_secs()))?;
         let (code, how) = match reply.heard() {
             Ok(_) => (reply.ending.code(), reply.ending.sentence()),
             Err(silence) => (silence.code, silence.why),
@@ -89,6 +92,7 @@ impl Hand<'_> {
         };
         let around = surroundings::read(&self.repo, self.terms, &self.subject, life)?;
         let worktree = self.worktree();
+        let decided = declined::for_worker(&self.repo, self.id(), &self.repo.tree_of(base_of(seen, life))?)?;
         let mission = Mission {
             task: &life.task,
             worktree: &worktree,
@@ -96,6 +100,7 @@ impl Hand<'_> {
             iteration,
             form: if self.terms.keeper == crate::config::Bookkeeper::Worker { Generation::A } else { Generation::E },
             occasion,
+            decided: &decided,
             pages: &around.pages,
             recent: &around.recent,
         };

@@ -40,7 +40,10 @@ impl Tally {
         use super::journal::Errand;
         use super::step::Step;
         match event {
-            WorkEvent::Step { step: Step::Teardown, .. } | WorkEvent::Phase { .. } | WorkEvent::Ended(_) => {}
+            WorkEvent::Step { step: Step::Teardown, .. }
+            | WorkEvent::Phase { .. }
+            | WorkEvent::Ended(_)
+            | WorkEvent::Report(_) => {}
             WorkEvent::Step { step: Step::Send { errand, .. }, .. } => {
                 self.acted = true;
                 self.sent += 1;

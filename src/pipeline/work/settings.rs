@@ -1,8 +1,10 @@
 //! What a run has settled once: the branch, its board's layout, the settings, the worker's program.
 
+use super::budget::Tally;
 use super::{WorkError, WorkRequest};
 use crate::agent::{Agent, locate, settle_agent};
 use crate::config::{Bookkeeper, SandboxRequirement, Settings};
+use crate::host::clock::Stopwatch;
 use crate::host::git::{RefName, Repo};
 use crate::host::path::escape;
 use crate::pipeline::settings::settle_settings;
@@ -10,6 +12,7 @@ use crate::pipeline::{ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord
 use crate::receipts::Origin;
 use crate::task::layout::Layout;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The variable that names a worker where the command line does not.
 const WORKER_VARIABLE: &str = "COUNTERSIGN_WORKER";
@@ -26,6 +29,12 @@ pub(super) struct Terms {
     /// None: nobody can be sent out, only recovery and landing are possible.
     pub(super) worker: Option<Agent>,
     pub(super) verifier: Option<String>,
+    /// What the agents of this run cost so far.
+    pub(super) spent: Mutex<Tally>,
+    /// When the run began.
+    began: Stopwatch,
+    /// This run was told not to verify.
+    pub(super) no_verify: bool,
 }
 
 impl Terms {
@@ -43,11 +52,19 @@ impl Terms {
         if let Some(agent) = &mut worker {
             locate(repo.host(), agent, repo.top(), confined).map_err(VerifyError::from)?;
         }
-        Ok(Self { target, top: main_top(repo), layout, keeper, settings, worker, verifier: request.verifier.clone() })
+        let (verifier, no_verify) = (request.verifier.clone(), request.no_verify);
+        let (spent, began) = (Mutex::default(), repo.host().clock.stopwatch());
+        Ok(Self { target, top: main_top(repo), layout, keeper, settings, worker, verifier, spent, began, no_verify })
     }
 
     pub(super) fn worktree(&self, id: &str) -> PathBuf {
         self.top.join(".worktrees").join(id)
+    }
+
+    /// What this run cost so far: the agents' own figures, and the time since it began.
+    pub(super) fn run_tally(&self) -> Tally {
+        let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.within(self.began.elapsed().as_secs())
     }
 
     pub(super) fn confined(&self) -> bool {
@@ -84,7 +101,7 @@ pub(super) fn target(repo: &Repo, into: Option<&str>) -> Result<RefName, WorkErr
 }
 
 /// The top of the main worktree, wherever in the repository we were started.
-pub(super) fn main_top(repo: &Repo) -> PathBuf {
+pub fn main_top(repo: &Repo) -> PathBuf {
     let common = repo.common_dir();
     let beside = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"));
     beside.unwrap_or_else(|| repo.top()).to_owned()

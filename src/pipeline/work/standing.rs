@@ -14,6 +14,7 @@ use crate::receipts::{DecisionKind, DecisionRecord, Fact, Origin};
 use crate::task::layout::{ContextName, Folder, Layout};
 use crate::task::{Task, TaskId, read_task};
 use crate::worker::{Candidate, Source, pick_report};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A page larger than this is no task.
@@ -54,6 +55,12 @@ pub(super) struct Attempted {
     pub(super) sealed: Sealed,
     pub(super) claim: Option<Claim>,
     pub(super) decision: Option<DecisionRecord>,
+    /// Its number in the case: a ruling has the number of the attempt that it answers.
+    pub(super) number: u32,
+    /// True if its decision follows from a person's ruling.
+    pub(super) ruled: bool,
+    /// True if its run was told not to verify.
+    pub(super) waived: bool,
 }
 
 /// Everything about a task at one moment.
@@ -105,8 +112,12 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
     let sent_back = |attempt: &&Attempted| {
         attempt.decision.as_ref().is_some_and(|decision| decision.kind == DecisionKind::SendBack)
     };
-    let fails = u32::try_from(attempts.iter().filter(sent_back).count()).unwrap_or(u32::MAX);
-    let heading = format!("## Verifier note (iteration {fails})");
+    let many = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let fails = many(attempts.iter().filter(sent_back).filter(|attempt| !attempt.ruled).count());
+    let numbers: BTreeSet<u32> = attempts.iter().filter(sent_back).map(|attempt| attempt.number).collect();
+    let went_back = many(numbers.len());
+    let ruled = attempts.last().is_some_and(|attempt| attempt.ruled);
+    let heading = format!("## {}", note_heading(ruled, went_back));
     let noted = String::from_utf8_lossy(&page).lines().any(|line| line.trim_end() == heading);
     let place = terms.worktree(subject.id.as_str());
     // One that an earlier life left is not this life's: its work is measured against another commit. Once a worker of
@@ -120,7 +131,10 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
         folder,
         worktree,
         fails,
-        sealed: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
+        sent_back: went_back,
+        unverified: !terms.no_verify && attempts.last().is_some_and(|attempt| attempt.waived && !attempt.ruled),
+        ruled,
+        sealed: many(attempts.len()),
         decision: attempts.last().and_then(|attempt| attempt.decision.clone()),
         report: has_report(&journal.inbox(), &subject.id, progress.iteration),
         noted,
@@ -128,6 +142,12 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
         progress,
     };
     Ok(Seen { standing, life, attempts })
+}
+
+/// The heading of what a worker is to mend.
+pub(super) fn note_heading(ruled: bool, iteration: u32) -> String {
+    let who = if ruled { "Decision" } else { "Verifier" };
+    format!("{who} note (iteration {iteration})")
 }
 
 /// True if a folder is a linked worktree of this repository.
@@ -157,10 +177,13 @@ fn attempts(repo: &Repo, key: &str, life: Option<&Life>) -> Result<Vec<Attempted
     let mut found = Vec::new();
     for commit in case::attempts(repo, key)?.iter().rev() {
         let sealed = case::read(repo, commit)?;
-        let (mut ours, mut base, mut claim, mut decision) = (false, None, None, None);
+        let (mut ours, mut number, mut ruled, mut waived) = (false, 0, false, false);
+        let (mut base, mut claim, mut decision) = (None, None, None);
         for receipt in &sealed.attempt.receipts {
             match &receipt.fact {
-                Fact::Opened(opened) => ours = opened.origin == Origin::Work,
+                Fact::Opened(opened) => (ours, number) = (opened.origin == Origin::Work, opened.attempt),
+                Fact::Ruling(_) => ruled = true,
+                Fact::Waived { .. } => waived = true,
                 Fact::Base(record) => base = Some(record.commit.clone()),
                 Fact::Claim(record) => claim = Some(record.clone()),
                 Fact::Decided(record) => decision = Some(record.clone()),
@@ -169,7 +192,7 @@ fn attempts(repo: &Repo, key: &str, life: Option<&Life>) -> Result<Vec<Attempted
         }
         let Some(base) = base else { continue };
         if ours && (base == life.start || repo.is_ancestor(&life.start, &base)?) {
-            found.push(Attempted { sealed, claim, decision });
+            found.push(Attempted { sealed, claim, decision, number, ruled, waived });
         }
     }
     Ok(found)

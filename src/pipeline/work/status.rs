@@ -5,9 +5,13 @@ use super::hand::saved;
 use super::journal::{Entry, Journal};
 use super::settings::{main_top, target};
 use crate::host::Host;
+use crate::host::clock::Timestamp;
 use crate::host::git::Repo;
+use crate::integrate::open_ranges;
+use crate::receipts::uncertified::Range;
 use crate::task::TaskId;
 use crate::task::layout::Folder;
+use crate::task::plan::{HeldBack, Ready, plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -28,8 +32,57 @@ pub struct TaskStatus {
     pub iteration: u32,
     /// Its worktree, if there is one.
     pub worktree: Option<PathBuf>,
+    /// When its last worker was sent out, in seconds since 1970-01-01 UTC.
+    pub since: Option<Timestamp>,
+    /// When its journal or its worker's log last grew, in seconds since 1970-01-01 UTC.
+    pub active: Option<Timestamp>,
     /// Where its work was saved, newest last.
     pub saved: Vec<String>,
+}
+
+/// How a board stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct StatusReport {
+    /// `countersign/status/1`.
+    pub schema: String,
+    /// The branch, as a full name.
+    pub target: String,
+    /// Tasks that are under way, or whose worktree is still here.
+    pub tasks: Vec<TaskStatus>,
+    /// Tasks of `todo` that could start now.
+    pub ready: Vec<Ready>,
+    /// Tasks of `todo` that cannot start, and why.
+    pub held_back: Vec<HeldBack>,
+    /// Circles of dependencies.
+    pub cycles: Vec<Vec<String>>,
+    /// Landings on the branch that nobody verified.
+    pub uncertified: Vec<Range>,
+}
+
+impl StatusReport {
+    /// The name of its schema.
+    pub const SCHEMA: &str = "countersign/status/1";
+
+    /// Reads it off the repository, also while a run goes on.
+    ///
+    /// # Errors
+    /// The board, a journal or the repository cannot be read.
+    pub fn read(start: &Path, into: Option<&str>, host: &Host) -> Result<Self, WorkError> {
+        let repo = Repo::discover(host, start)?;
+        let target = target(&repo, into)?;
+        let tip = repo.read_ref(&target)?.ok_or_else(|| WorkError::NoTarget(target.to_string()))?;
+        let planned = plan(&super::crew::board_at(&repo, &target)?, &[])?;
+        Ok(Self {
+            schema: Self::SCHEMA.to_owned(),
+            target: target.to_string(),
+            tasks: status(start, into, host)?,
+            ready: planned.ready,
+            held_back: planned.held_back,
+            cycles: planned.cycles,
+            uncertified: open_ranges(&repo, &tip)?,
+        })
+    }
 }
 
 /// Every task that is under way, or whose worktree or journal is still here.
@@ -79,6 +132,11 @@ fn of(repo: &Repo, id: &TaskId, folder: Option<Folder>, worktree: Option<PathBuf
         why,
         iteration: iteration.unwrap_or(0),
         worktree,
+        since: entries.iter().rev().find_map(|entry| match entry {
+            Entry::Sent { at, .. } => Some(*at),
+            _ => None,
+        }),
+        active: Journal::last_growth(&repo.own_dir(), id),
         saved: saved(&entries),
     })
 }
@@ -86,8 +144,9 @@ fn of(repo: &Repo, id: &TaskId, folder: Option<Folder>, worktree: Option<PathBuf
 /// What a running task does, as its last entry says.
 fn doing(last: &Entry) -> String {
     match last {
+        Entry::Began { .. } => "taken",
         Entry::Sent { .. } => "a worker is at work",
-        Entry::Returned { .. } => "its worker is back",
+        Entry::Returned { .. } | Entry::Spent { .. } => "its worker is back",
         Entry::Judging { .. } => "its work is being judged",
         Entry::Conflicted { .. } | Entry::Merged { .. } => "a merge is to be resolved",
         Entry::Saved { .. } => "its work was saved",

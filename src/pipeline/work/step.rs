@@ -15,6 +15,7 @@ pub const MOST_ATTEMPTS: u32 = 3;
 
 /// Everything [`next`] decides from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact that was looked up")]
 pub struct Standing {
     /// The folder its file is in on the target; none: there is no such file.
     pub folder: Option<Folder>,
@@ -22,6 +23,12 @@ pub struct Standing {
     pub worktree: bool,
     /// FAIL decisions of dispatched attempts in this life, from the sealed cases.
     pub fails: u32,
+    /// Claims of this life that went back to the worker, by a decision or by a person's choice.
+    pub sent_back: u32,
+    /// The last decision follows from a person's ruling.
+    pub ruled: bool,
+    /// The last decision is that of a run that was told not to verify, and this run was not told so.
+    pub unverified: bool,
     /// Attempts of the conductor sealed in this life.
     pub sealed: u32,
     /// The decision of the attempt sealed last.
@@ -109,6 +116,10 @@ impl Progress {
         let mut progress = Self::default();
         let mut ours = false;
         for entry in entries {
+            if let Entry::Began { life: of } = entry {
+                (progress, ours) = if of == life { (progress, true) } else { (Self::default(), false) };
+                continue;
+            }
             if let Entry::Sent { life: of, iteration, errand, .. } = entry {
                 if of != life {
                     (progress, ours) = (Self::default(), false);
@@ -154,11 +165,16 @@ impl Progress {
                     From::Sending => Latest::Nothing,
                     From::Judging { sealed } => Latest::Judging { sealed: *sealed },
                     From::Landing => before,
+                    From::Ruling => Latest::Judging { sealed: 0 },
                 };
             }
             Entry::Hooked { tree } => self.hooked = Some(tree.clone()),
             Entry::Landed { commit, .. } => self.latest = Latest::Landed(commit.clone()),
-            Entry::Sent { .. } | Entry::Saved { .. } | Entry::Landing { .. } => {}
+            Entry::Began { .. }
+            | Entry::Sent { .. }
+            | Entry::Spent { .. }
+            | Entry::Saved { .. }
+            | Entry::Landing { .. } => {}
         }
     }
 }
@@ -226,7 +242,7 @@ pub fn next(standing: &Standing) -> Step {
 fn under_way(standing: &Standing, latest: &Latest) -> Step {
     let progress = &standing.progress;
     match latest {
-        Latest::Nothing => Step::Send { iteration: standing.fails + 1, errand: Errand::Do },
+        Latest::Nothing => Step::Send { iteration: standing.sent_back + 1, errand: Errand::Do },
         Latest::Away(_) if standing.report => Step::Collect,
         // Nobody's fault: it goes out again on the same errand.
         Latest::Away(errand) => Step::Send { iteration: progress.iteration.max(1), errand: *errand },
@@ -272,24 +288,36 @@ fn decided(standing: &Standing) -> Step {
     let Some(decision) = &standing.decision else { return Step::Judge };
     let told: Vec<String> = decision.reasons.iter().map(|reason| format!("{}: {}", reason.code, reason.text)).collect();
     let told = told.join("; ");
+    let code = |code: &str| decision.reasons.iter().any(|reason| reason.code == code);
     match decision.kind {
-        DecisionKind::Land | DecisionKind::Skip if standing.drift.is_some() => {
+        DecisionKind::Land if standing.unverified => Step::Judge,
+        // A person who ruled on the claim has seen what it is measured by.
+        DecisionKind::Land | DecisionKind::Skip if standing.drift.is_some() && !standing.ruled => {
             hold("metric-drift", standing.drift.clone().unwrap_or_default())
         }
         DecisionKind::Land | DecisionKind::Skip => Step::Land,
+        // Nothing that the verifier said is left: fresh eyes, who are told what was declined.
+        DecisionKind::Hold if standing.ruled && code("declined") => Step::Judge,
+        // A person wants it mended: no number of attempts stands against that.
+        DecisionKind::SendBack if standing.ruled && code("mend") => mend(standing),
         DecisionKind::Hold | DecisionKind::FloorOnly => hold("held", told),
         DecisionKind::SendBack => {
-            let under_specified = decision.reasons.iter().any(|reason| reason.code == "task-under-specified");
-            if under_specified {
+            if code("task-under-specified") {
                 hold("task-under-specified", told)
             } else if standing.fails >= MOST_ATTEMPTS {
                 hold("escalated", format!("{} attempts were false; the last: {told}", standing.fails))
-            } else if standing.noted {
-                Step::Send { iteration: standing.fails + 1, errand: Errand::Mend }
             } else {
-                Step::Note { iteration: standing.fails.max(1) }
+                mend(standing)
             }
         }
+    }
+}
+
+fn mend(standing: &Standing) -> Step {
+    if standing.noted {
+        Step::Send { iteration: standing.sent_back + 1, errand: Errand::Mend }
+    } else {
+        Step::Note { iteration: standing.sent_back.max(1) }
     }
 }
 

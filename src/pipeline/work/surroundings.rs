@@ -5,10 +5,11 @@ use super::hand::{Hand, io, move_own};
 use super::journal::Entry;
 use super::settings::Terms;
 use super::standing::{Life, Subject, is_worktree};
-use crate::host::git::Repo;
+use crate::host::git::{RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
 use crate::integrate::{SalvageTag, Settled, remove_worktree, salvage};
+use crate::task::TaskId;
 use crate::task::layout::{DECISIONS, Folder};
 use crate::worker::mission::Page;
 use std::ffi::OsStr;
@@ -99,7 +100,7 @@ pub(super) fn make_worktree(hand: &mut Hand<'_>, start: &CommitId) -> Result<(),
         if let Some(tip) = &tip
             && !repo.is_ancestor(start, tip)?
         {
-            keep_branch(hand, tip)?;
+            keep_branch(repo, &hand.subject.id, tip)?;
             move_own(repo, &branch, start, Some(tip))?;
         }
         if tip.is_none() {
@@ -124,13 +125,13 @@ fn clear_earlier_life(hand: &mut Hand<'_>, start: &CommitId) -> Result<(), WorkE
 }
 
 /// Keeps the commits of a task's branch reachable after the branch moves or goes.
-pub(super) fn keep_branch(hand: &Hand<'_>, tip: &CommitId) -> Result<(), WorkError> {
-    let prefix = format!("refs/countersign/claims/{}/", hand.id());
-    if hand.repo.refs_under(&prefix)?.iter().any(|(_, id)| id == tip.as_str()) {
+pub(super) fn keep_branch(repo: &Repo, id: &TaskId, tip: &CommitId) -> Result<(), WorkError> {
+    let prefix = format!("refs/countersign/claims/{id}/");
+    if repo.refs_under(&prefix)?.iter().any(|(_, id)| id == tip.as_str()) {
         return Ok(());
     }
-    let name = hand.name(&format!("{prefix}branch-{}", tip.short()))?;
-    move_own(&hand.repo, &name, tip, None)
+    let name = RefName::new(&format!("{prefix}branch-{}", tip.short())).map_err(WorkError::NoTarget)?;
+    move_own(repo, &name, tip, None)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
     let tip = hand.repo.read_ref(&branch)?;
     let removed = hand.effect(|| {
         if let Some(tip) = tip.as_ref().filter(|tip| **tip != life.start) {
-            keep_branch(hand, tip)?;
+            keep_branch(&hand.repo, &hand.subject.id, tip)?;
         }
         Ok(remove_worktree(&hand.repo, settled))
     })?;
@@ -67,7 +67,7 @@ fn save(hand: &mut Hand<'_>, tag: SalvageTag, base: &CommitId) -> Result<Salvage
 fn found(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<Option<crate::integrate::Landed>, WorkError> {
     let path = hand.subject.path(hand.terms.layout, Folder::Done);
     let Some(commit) = added_by(&hand.repo, &hand.terms.target, &path)? else { return Ok(None) };
-    let Some((attempt, verified)) = chosen(seen, life) else { return Ok(None) };
+    let Some((attempt, verified)) = chosen(seen, life, true) else { return Ok(None) };
     let Some(warrant) = warrant_of(attempt) else { return Ok(None) };
     let order = Recognised {
         task: hand.id(),

@@ -1,5 +1,6 @@
 use super::super::fixture::*;
 use super::*;
+use crate::receipts::ruling::{Answer, DeclinedRecord, Point, RulingRecord};
 use crate::receipts::{
     CommandRecord, ComparedRecord, ConsultedRecord, EvidenceRecord, Fact, Finding, Purpose, Remedy, ReportRecord,
     TestsRecord,
@@ -442,4 +443,111 @@ proptest! {
         prop_assert_eq!(&replayed, &receipts);
         prop_assert_eq!(judge(&replayed).record(), decision);
     }
+}
+
+fn point(check: &str, (place, expected, observed): (&str, &str, &str)) -> Point {
+    let (check, place) = (check.to_owned(), place.to_owned());
+    let (expected, observed) = (expected.to_owned(), observed.to_owned());
+    Point { id: "F1".into(), check, state: None, place, expected, observed, code: vec![] }
+}
+
+fn ruling(answer: Answer, mend: Vec<Point>, declined: Vec<Point>) -> Fact {
+    let tree = tree('d');
+    Fact::Ruling(RulingRecord {
+        answer,
+        tree,
+        case: CommitId::new(&"e".repeat(40)).unwrap(),
+        mend,
+        declined,
+        why: "as agreed".into(),
+        by: "Ann <a@example.invalid>".into(),
+        proof: crate::receipts::ruling::Proof::Terminal,
+        at: "2026-01-01T00:00:00Z".into(),
+    })
+}
+
+fn asking() -> Vec<Fact> {
+    let finding = Finding {
+        state: State::Ask,
+        place: "src/limits.rs:3".into(),
+        expected: "e".into(),
+        observed: "o".into(),
+        remedy: Remedy::AskUser,
+    };
+    let mut facts = mechanical(honest());
+    facts.insert(10, Fact::Check(CheckReport::of("injection", vec![finding])));
+    concluded(facts, heard_pass())
+}
+
+#[test]
+fn a_persons_approval_turns_anything_but_a_landing_into_an_override_that_names_who_and_over_what() {
+    let approve = || ruling(Answer::Approve, vec![], vec![]);
+    let denied = with_check("scope", State::Deny, "", heard_pass());
+    for facts in [denied, concluded(honest(), failed(Hint::LikelyFixable)), asking()] {
+        let before = judge(&number(facts.clone())).record();
+        assert!(matches!(before.kind, DecisionKind::SendBack | DecisionKind::Hold));
+        let mut facts = facts;
+        facts.push(approve());
+        let Decision::Land(warrant) = judge(&number(facts)) else { panic!("no warrant") };
+        assert_eq!((warrant.origin(), warrant.tree()), (WarrantOrigin::Override, &tree('d')));
+        let text = &warrant.reason().text;
+        assert!(text.contains("Ann") && text.contains(&before.reasons[0].code) && text.contains("as agreed"), "{text}");
+    }
+    let mut clean = concluded(honest(), heard_pass());
+    clean.push(approve());
+    let Decision::Land(warrant) = judge(&number(clean)) else { panic!("no warrant") };
+    assert_eq!(warrant.origin(), WarrantOrigin::Verified, "approving what passed changes nothing");
+}
+
+#[test]
+fn a_ruling_on_another_tree_or_on_a_finding_that_is_not_there_voids_the_ledger() {
+    let mut other = concluded(honest(), failed(Hint::LikelyFixable));
+    let Fact::Ruling(mut elsewhere) = ruling(Answer::Approve, vec![], vec![]) else { unreachable!() };
+    elsewhere.tree = tree('9');
+    other.push(Fact::Ruling(elsewhere));
+    assert_eq!(decided(other), (DecisionKind::Hold, vec!["ill-formed-ledger".to_owned()]));
+    let mut invented = asking();
+    invented.push(ruling(Answer::Decline, vec![], vec![point("injection", ("src/limits.rs", "e", "another"))]));
+    assert_eq!(decided(invented), (DecisionKind::Hold, vec!["ill-formed-ledger".to_owned()]));
+}
+
+#[test]
+fn a_declined_question_is_not_weighed_and_declined_reasons_of_a_verifier_ask_for_fresh_eyes() {
+    assert_eq!(decided(asking()).1, ["suspicion"]);
+    let question = point("injection", ("src/limits.rs:90", "e", "o"));
+    let mut settled = asking();
+    settled.push(ruling(Answer::Decline, vec![], vec![question.clone()]));
+    assert_eq!(decided(settled), (DecisionKind::Land, vec!["verified".to_owned()]));
+    for stands in [true, false] {
+        let mut before = asking();
+        let case = CommitId::new(&"e".repeat(40)).unwrap();
+        let (task, why) = ("w-9".to_owned(), String::new());
+        before.insert(9, Fact::Declined(DeclinedRecord { task, case, point: question.clone(), why, stands }));
+        assert_eq!(decided(before).0 == DecisionKind::Land, stands);
+    }
+    let said = point("verdict", ("", "", "zero is accepted"));
+    let mut facts = concluded(honest(), failed(Hint::LikelyFixable));
+    facts.push(ruling(Answer::Decline, vec![], vec![said.clone()]));
+    assert_eq!(decided(facts), (DecisionKind::Hold, vec!["declined".to_owned()]));
+    let mut facts = concluded(honest(), failed(Hint::LikelyFixable));
+    facts.push(ruling(Answer::Mend, vec![said], vec![]));
+    assert_eq!(decided(facts), (DecisionKind::SendBack, vec!["mend".to_owned(), "mend".to_owned()]));
+    let mut facts = concluded(honest(), heard_pass());
+    facts.push(ruling(Answer::Abort, vec![], vec![]));
+    assert_eq!(decided(facts), (DecisionKind::Hold, vec!["aborted".to_owned()]));
+}
+
+#[test]
+fn a_run_that_was_told_not_to_verify_lands_as_unverified_what_nothing_denies() {
+    let waived = |extra: Vec<Fact>| {
+        let mut facts = unasked("feature", extra);
+        facts.push(Fact::Waived { by: "the user (--no-verify)".into() });
+        facts
+    };
+    let Decision::Land(warrant) = judge(&number(waived(vec![]))) else { panic!("no warrant") };
+    assert_eq!((warrant.origin(), warrant.reason().code.as_str()), (WarrantOrigin::Unverified, "unverified"));
+    assert_eq!(decided(waived(vec![check("scope", State::Deny, "")])).0, DecisionKind::SendBack);
+    let mut asked = concluded(honest(), heard_pass());
+    asked.push(Fact::Waived { by: "x".into() });
+    assert_eq!(decided(asked), (DecisionKind::Hold, vec!["ill-formed-ledger".to_owned()]));
 }

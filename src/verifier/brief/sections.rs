@@ -3,7 +3,7 @@
 use super::BriefInput;
 use crate::claim::text::Body;
 use crate::host::path::RepoPath;
-use crate::receipts::{BitesRecord, CaseResult, CheckReport, Fact, Purpose, Receipt, State, TestCase};
+use crate::receipts::{BitesRecord, CaseResult, CheckReport, Fact, Finding, Purpose, Receipt, State, TestCase};
 use crate::task::Proof;
 use crate::verifier::fence::Fence;
 use std::collections::BTreeSet;
@@ -106,6 +106,9 @@ pub(super) fn findings(receipts: &[Receipt], fence: &Fence) -> String {
     let (mut rows, mut count) = (String::new(), 0);
     for (_, check) in checks(receipts) {
         for finding in check.findings.iter().filter(|f| f.state != State::Pass && f.state != State::NotApplicable) {
+            if is_declined(receipts, check, finding) {
+                continue;
+            }
             count += 1;
             if count <= MOST_ROWS {
                 let place = if finding.place.is_empty() { "no particular place" } else { &finding.place };
@@ -134,6 +137,58 @@ pub(super) fn findings(receipts: &[Receipt], fence: &Fence) -> String {
         return "\n# Suspicions to decide\n\nNone.\n".to_owned();
     }
     format!("\n# Suspicions to decide\n\n{}{}", more(count), fence.block("findings", rows.as_bytes()))
+}
+
+fn is_declined(receipts: &[Receipt], check: &CheckReport, f: &Finding) -> bool {
+    receipts.iter().any(|receipt| match &receipt.fact {
+        Fact::Declined(before) => before.stands && before.point.is_about(&check.id, &f.place, &f.expected, &f.observed),
+        _ => false,
+    })
+}
+
+/// What persons decided before: it stands above the task's wording. The verdicts that they answered are not told.
+pub(super) fn declined(receipts: &[Receipt], fence: &Fence) -> String {
+    let (mut rows, mut count) = (String::new(), 0);
+    for receipt in receipts {
+        let Fact::Declined(before) = &receipt.fact else { continue };
+        count += 1;
+        if count > MOST_ROWS {
+            continue;
+        }
+        let standing =
+            if before.stands { "no defect" } else { "was no defect; the code has changed since, decide anew" };
+        let why = if before.why.is_empty() { String::new() } else { format!(" (because: {})", one_line(&before.why)) };
+        let _ = writeln!(rows, "{standing}: {}{why}", one_line(&before.point.sentence()));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n# Decided by a person\n\nA person looked at these and declined them. They are not to be raised again, whatever the \
+         task's wording says.\n\n{}{}",
+        more(count),
+        fence.block("decided", rows.as_bytes())
+    )
+}
+
+/// What the base holds that nobody verified: machine-written and unreviewed.
+pub(super) fn uncertified(receipts: &[Receipt], fence: &Fence) -> String {
+    let mut rows = String::new();
+    for receipt in receipts {
+        let Fact::Uncertified { ranges } = &receipt.fact else { continue };
+        for range in ranges.iter().take(MOST_ROWS) {
+            let (parent, commit) = (range.parent.short(), range.commit.short());
+            let _ = writeln!(rows, "{parent}..{commit} ({}, {})", one_line(&range.task), one_line(&range.origin));
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n# Unverified below\n\nThe base contains these commits, which a machine wrote and nobody verified. Whatever rests on \
+         them rests on nothing.\n\n{}",
+        fence.block("unverified", rows.as_bytes())
+    )
 }
 
 /// The executed tests, failures first, then by name.

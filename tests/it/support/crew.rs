@@ -107,6 +107,7 @@ fail() {{ printf 'RESULT: FAILED\nTASK_ID: %s\nERROR: %s\nRESULT_END\n' "$id" "$
             verifier: None,
             resume: false,
             only_resume: false,
+            no_verify: false,
         }
     }
 

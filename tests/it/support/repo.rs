@@ -139,6 +139,26 @@ impl TestRepo {
         Self::finish(command, args, vars, input)
     }
 
+    /// Runs the binary at a terminal of its own, at which this is typed. What it prints is all on one stream.
+    pub(crate) fn run_at_terminal(&self, args: &[&str], typed: &str) -> Outcome {
+        let words: Vec<String> =
+            std::iter::once(BINARY).chain(args.iter().copied()).map(|word| format!("'{word}'")).collect();
+        let mut command = self.command("script", &self.path());
+        command.args(["-qec", &words.join(" "), "/dev/null"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Open until the end: a terminal whose keyboard is gone ends what runs there.
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(typed.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        drop(stdin);
+        Outcome {
+            code: done.status.code(),
+            stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
+            line: format!("countersign {} (at a terminal)", args.join(" ")),
+        }
+    }
+
     /// Runs the binary in the worktree as a user who owns nothing: for root, permissions mean little.
     pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Outcome {
         // A copy: the binary itself may lie where nobody may enter.

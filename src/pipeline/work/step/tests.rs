@@ -11,6 +11,9 @@ fn doing(latest: Latest) -> Standing {
         folder: Some(Folder::Doing),
         worktree: true,
         fails: 0,
+        sent_back: 0,
+        ruled: false,
+        unverified: false,
         sealed: 0,
         decision: None,
         report: false,
@@ -29,6 +32,7 @@ fn judged(kind: DecisionKind, code: &str, fails: u32) -> Standing {
     Standing {
         sealed: 1,
         fails,
+        sent_back: fails,
         decision: Some(DecisionRecord { kind, reasons }),
         ..doing(Latest::Judging { sealed: 0 })
     }
@@ -136,4 +140,31 @@ fn a_held_task_goes_on_where_it_stood() {
         let entries = [sent.clone(), Entry::Judging { sealed: 1 }, held.clone(), Entry::Resumed { from }];
         assert_eq!(Progress::of(&entries, &id('a')).latest, latest);
     }
+}
+
+#[test]
+fn a_persons_choice_is_mended_whatever_the_number_of_attempts_and_a_declined_verdict_is_judged_anew() {
+    let ruled = |kind, code, fails| Standing { ruled: true, sealed: 2, ..judged(kind, code, fails) };
+    let chosen = ruled(DecisionKind::SendBack, "mend", 3);
+    assert_eq!(next(&chosen), Step::Note { iteration: 3 });
+    assert_eq!(next(&Standing { noted: true, ..chosen }), Step::Send { iteration: 4, errand: Errand::Mend });
+    assert_eq!(next(&ruled(DecisionKind::Hold, "declined", 1)), Step::Judge);
+    assert_eq!(
+        code(&next(&judged(DecisionKind::Hold, "declined", 1))),
+        "held",
+        "only a person's ruling asks for fresh eyes"
+    );
+    assert_eq!(next(&ruled(DecisionKind::Land, "override", 3)), Step::Land);
+    let waived = Standing { unverified: true, ..judged(DecisionKind::Land, "unverified", 0) };
+    assert_eq!(next(&waived), Step::Judge, "a wish not to verify is not handed on to another run");
+}
+
+#[test]
+fn a_hold_before_anybody_was_sent_out_belongs_to_its_life() {
+    let held = Entry::Held { code: "budget-spent".to_owned(), why: "w".to_owned(), at: Timestamp(1) };
+    let entries = [Entry::Began { life: id('a') }, held];
+    assert!(matches!(Progress::of(&entries, &id('a')).latest, Latest::Held { .. }));
+    assert_eq!(Progress::of(&entries, &id('b')).latest, Latest::Nothing);
+    let ruled = [&entries[..], &[Entry::Resumed { from: From::Ruling }]].concat();
+    assert_eq!(Progress::of(&ruled, &id('a')).latest, Latest::Judging { sealed: 0 });
 }
