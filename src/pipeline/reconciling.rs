@@ -17,7 +17,7 @@ use crate::floor::reconcile::{Evidence, repair};
 use crate::floor::{Inspection, ReportState, reconcile as held, tamper, tests_tampered};
 use crate::host::Host;
 use crate::host::digest::digest;
-use crate::receipts::{CheckReport, Origin, Reconciled, State, TamperedRepair};
+use crate::receipts::{CheckReport, Finding, Origin, Reconciled, State, TamperedRepair};
 use crate::task::Task;
 use crate::worker::assertions::{asked, claimed, gathered, given, implicit};
 use crate::worker::{Assertion, AssertionKind, Expected};
@@ -132,9 +132,10 @@ pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observ
     {
         let seen = seen(&table, transcript.as_ref(), &words);
         let before = last_repair(&asked.repo, session)?;
-        let state = repair::advance(before.as_ref(), &table, &seen, &guarded, &weakened(&contract));
+        let (weakened, others) = bent_tests(&contract);
+        let state = repair::advance(before.as_ref(), &table, &seen, &guarded, &weakened);
         keep_repair(&asked.repo, session, &state)?;
-        table.repair = Some(state);
+        repair::lower(&mut table, state, before.as_ref(), &guarded, &others);
     }
     Ok(table)
 }
@@ -145,13 +146,15 @@ fn seen(table: &Reconciled, transcript: Option<&Transcript>, words: &str) -> Str
     digest(format!("{}\n{calls}\n{words}", table.start.now).as_bytes())
 }
 
-/// Tests that ask for less than at the start, as the floor found them.
-fn weakened(contract: &[CheckReport]) -> Vec<TamperedRepair> {
+/// Tests that ask for less than at the start, and those that ask for something else, as the floor found them.
+fn bent_tests(contract: &[CheckReport]) -> (Vec<TamperedRepair>, Vec<TamperedRepair>) {
     let tests = contract.iter().filter(|check| check.id == tests_tampered::ID);
     let found = tests.flat_map(|check| &check.findings).filter(|finding| finding.state >= State::Ask);
-    found
-        .map(|finding| TamperedRepair { path: path_of(&finding.place).to_owned(), why: finding.observed.clone() })
-        .collect()
+    let (less, other): (Vec<_>, Vec<_>) =
+        found.partition(|finding| finding.state == State::Deny || repair::asks_for_less(&finding.observed));
+    let told =
+        |finding: &Finding| TamperedRepair { path: path_of(&finding.place).to_owned(), why: finding.observed.clone() };
+    (less.into_iter().map(told).collect(), other.into_iter().map(told).collect())
 }
 
 /// A place without its line.
@@ -298,7 +301,8 @@ impl About<'_> {
                 guarded.insert(format!("{}{path}", repair::CONTRACT), entry.id);
             }
         }
-        for test in weakened(contract) {
+        let (less, other) = bent_tests(contract);
+        for test in less.into_iter().chain(other) {
             if let Some(entry) = on.repo.entry(&on.claim.tree, &test.path.as_str().into())? {
                 guarded.insert(test.path, entry.id);
             }

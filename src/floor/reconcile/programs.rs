@@ -281,8 +281,7 @@ pub(super) fn edits(step: &Step) -> Vec<String> {
         "sed" | "perl" if rest.iter().any(|word| word.starts_with("-i") || word.starts_with("-pi")) => {
             found.extend(plain().skip(1));
         }
-        "tee" | "touch" | "rm" | "mkdir" | "truncate" => found.extend(plain()),
-        "mv" => found.extend(plain()),
+        "tee" | "touch" | "rm" | "mkdir" | "truncate" | "mv" => found.extend(plain()),
         "cp" | "install" | "ln" => found.extend(plain().last()),
         "dd" => found.extend(rest.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
         "patch" => found.extend(any()),

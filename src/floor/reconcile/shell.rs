@@ -255,8 +255,8 @@ fn without_documents(line: &str) -> String {
         let mut rest = text;
         while let Some((_, behind)) = rest.split_once("<<") {
             rest = behind;
-            if behind.starts_with('<') {
-                rest = &behind[1..];
+            if let Some(word) = behind.strip_prefix('<') {
+                rest = word;
                 continue;
             }
             let word = behind.trim_start_matches('-').trim_start();
