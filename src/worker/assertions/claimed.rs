@@ -186,7 +186,8 @@ fn files(text: &str, found: &mut Vec<Assertion>) {
             let change = Some(SaidChange::Deleted);
             let gone = by_claim(AssertionKind::FileWritten, text, path);
             found.push(gone.expecting(Expected { change, ..Expected::default() }));
-        } else if says(&rule::PASSIVE, after)
+        } else if (says(&rule::ADDED_TO, before) && !says(&rule::POINTS_TO, before))
+            || says(&rule::PASSIVE, after)
             || (says(&rule::WRITES, before) && says(&rule::BEFORE_PATH, &between(before)))
         {
             found.push(written(text, path));
