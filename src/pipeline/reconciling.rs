@@ -12,7 +12,7 @@ use super::settings::{Settled, settle_settings};
 use super::{Observer, ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
 use crate::agent::transcript::{Transcript, files_of_session, read_transcript};
 use crate::claim::witness::{Scene, Url, look};
-use crate::claim::{Frozen, freeze_worktree};
+use crate::claim::{Claim, Frozen, Sighting, freeze_worktree};
 use crate::floor::reconcile::{Evidence, repair};
 use crate::floor::{Inspection, ReportState, reconcile as held, tamper, tests_tampered};
 use crate::host::Host;
@@ -237,8 +237,8 @@ impl About<'_> {
 
     fn inspection<'i>(
         &'i self,
-        claim: &'i crate::claim::Claim,
-        frozen: &'i Sightings,
+        claim: &'i Claim,
+        sightings: &'i [Sighting],
         report: &'i ReportState,
     ) -> Inspection<'i> {
         let task = self.asked.task.as_ref();
@@ -246,7 +246,7 @@ impl About<'_> {
             repo: &self.asked.repo,
             settings: &self.settled.settings,
             claim,
-            sightings: frozen,
+            sightings,
             worktree: Some(self.asked.repo.top()),
             task: task.map(|task| &task.task),
             task_path: task.and_then(|task| task.path.as_ref()),
@@ -310,8 +310,6 @@ impl About<'_> {
         Ok(guarded)
     }
 }
-
-type Sightings = Vec<crate::claim::Sighting>;
 
 /// True if a run of our own could tell about one of these.
 fn wants_runs(assertions: &[Assertion]) -> bool {

@@ -2,8 +2,8 @@
 //!
 //! Nothing that a transcript says is ever run.
 
-use super::{About, AssertionKind, Observer, Sightings, VerifyError, wants_runs};
-use crate::claim::Frozen;
+use super::{About, AssertionKind, Observer, VerifyError, wants_runs};
+use crate::claim::{Frozen, Sighting};
 use crate::floor::reconcile::{Rerun, RerunOf};
 use crate::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
 use crate::floor::{Inspection, ReportState, criteria, secrets, tests_bite};
@@ -24,7 +24,7 @@ pub(super) struct Ran {
 pub(super) fn run(
     about: &About<'_>,
     assertions: &[Assertion],
-    (frozen, sightings, report): (Frozen, &Sightings, &ReportState),
+    (frozen, sightings, report): (Frozen, &&ReportState),
     watch: &mut dyn Observer,
 ) -> Result<Ran, VerifyError> {
     let preview = frozen.preview();

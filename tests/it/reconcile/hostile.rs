@@ -30,9 +30,8 @@ fn tr_claimed_not_run_a_result_is_supported_only_by_a_run_that_shows_it() {
     ] {
         refuted(&scene.check(&session.says(CLAIM)), "test-green", words);
     }
-    for (session, words) in [(edited().ran("pytest", 0, "all fine"), "does not say how many tests ran")] {
-        held(&scene.check(&session.says(CLAIM)), "test-green", words);
-    }
+    let silent = edited().ran("pytest", 0, "all fine").says(CLAIM);
+    held(&scene.check(&silent), "test-green", "does not say how many tests ran");
     verified(&scene.check(&edited().ran("pytest", 0, GREEN).says(CLAIM)));
     verified(&scene.check(&edited().ran("set -o pipefail; pytest | tail -1", 0, GREEN).says(CLAIM)));
 }
