@@ -11,6 +11,7 @@ mod compared;
 mod consulted;
 pub mod ledger;
 mod masked;
+mod reconciled;
 pub mod ruling;
 mod test_name;
 pub mod uncertified;
@@ -19,6 +20,10 @@ pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use check::{CheckReport, Finding, Remedy, State};
 pub use compared::ComparedRecord;
 pub use consulted::{ConsultedRecord, WorkerNamed};
+pub use reconciled::{
+    Gate, LedgerMatch, LedgerSummary, Reconciled, Repair, RepairStage, Row, Standing, StartRecord, TamperedRepair,
+    Unbacked,
+};
 pub use test_name::Named;
 
 use crate::claim::{Claim, Sighting};

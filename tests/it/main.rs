@@ -47,6 +47,7 @@ mod process;
 mod prompt;
 mod real_board;
 mod real_board_run;
+mod reconcile;
 mod replayed_history;
 mod reports;
 mod right_code;

@@ -11,6 +11,7 @@ mod installed;
 mod invariants;
 mod outcome;
 mod repo;
+pub(crate) mod session;
 mod stage;
 pub(crate) mod trial;
 
