@@ -72,8 +72,8 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
-        Command::Transcript { command: TranscriptCommand::Show { file, json } } => {
-            transcript::show(&start.join(file), json, console)
+        Command::Transcript { command: TranscriptCommand::Show { file, session, json } } => {
+            transcript::show(&start.join(file), session.as_deref(), json, console)
         }
         Command::Tour { keep } => tour::run(keep, &host, console),
     }
@@ -91,8 +91,13 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
     }
     if let Some(known) = why.downcast_ref::<TranscriptError>() {
         return match known {
-            TranscriptError::Unreadable { .. } => ExitCode::Environment,
-            TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
+            TranscriptError::Unreadable { .. } | TranscriptError::Locked { .. } | TranscriptError::Broken { .. } => {
+                ExitCode::Environment
+            }
+            TranscriptError::Foreign { .. }
+            | TranscriptError::Mixed { .. }
+            | TranscriptError::Several { .. }
+            | TranscriptError::NoSession { .. } => ExitCode::Usage,
         };
     }
     if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }

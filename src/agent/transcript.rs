@@ -8,9 +8,12 @@ mod builder;
 mod claude;
 mod codex;
 mod copilot;
+mod database;
 mod event;
 mod gemini;
+mod input;
 mod lines;
+mod opencode;
 mod pi;
 mod qwen;
 mod session;
@@ -45,6 +48,8 @@ pub enum Dialect {
     Copilot,
     /// Gemini CLI.
     Gemini,
+    /// OpenCode.
+    Opencode,
     /// Pi.
     Pi,
     /// Qwen Code.
@@ -104,7 +109,7 @@ pub enum TranscriptError {
     },
     /// No known program wrote it.
     #[error(
-        "{} is not a transcript of any program we can read (claude, codex, copilot, gemini, pi, qwen): {why}",
+        "{} is not a transcript of any program we can read (claude, codex, copilot, gemini, opencode, pi, qwen): {why}",
         path.display()
     )]
     Foreign {
@@ -123,6 +128,44 @@ pub enum TranscriptError {
         /// Who wrote the first one.
         expected: Dialect,
     },
+    /// A database that somebody is at work on, or that only a writer could read.
+    #[error("cannot read the database {}: {why}; end the program that uses it, or wait, and run this again", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// Who, or what, is in the way.
+        why: String,
+    },
+    /// A database with damage: no part of it is believed.
+    #[error("the database {} is damaged: {why}; restore it from a copy", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The library's reason.
+        why: String,
+    },
+    /// A database holds several sessions, and none was named.
+    #[error(
+        "{} holds {count} sessions; name one of them with --session, of the newest: {}",
+        path.display(),
+        newest.join(", ")
+    )]
+    Several {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: usize,
+        /// The newest ones' ids.
+        newest: Vec<String>,
+    },
+    /// A session is not where it was looked for.
+    #[error("{} holds no session `{session}`; `countersign transcript show` without --session names what is there", path.display())]
+    NoSession {
+        /// The file.
+        path: PathBuf,
+        /// The session's id.
+        session: String,
+    },
 }
 
 impl Transcript {
@@ -137,6 +180,11 @@ impl Transcript {
 /// # Errors
 /// A file cannot be read, or it is no transcript of a known program. Damage inside a file is part of the result.
 pub fn read_transcript(files: &[PathBuf]) -> Result<Transcript, TranscriptError> {
+    if let [only] = files
+        && database::is_database(only)
+    {
+        return opencode::read(only, None);
+    }
     let mut builder = Builder::default();
     let mut dialect = None;
     for (index, path) in files.iter().enumerate() {
@@ -150,6 +198,33 @@ pub fn read_transcript(files: &[PathBuf]) -> Result<Transcript, TranscriptError>
         return Err(TranscriptError::Foreign { path: PathBuf::new(), why: "no file was named".to_owned() });
     };
     Ok(builder.finish(dialect, files.to_vec()))
+}
+
+/// Reads one of the sessions that a file holds. Only OpenCode's database holds several; in any other file, the session
+/// must be this one.
+///
+/// # Errors
+/// As [`read_transcript`], or the file does not hold that session.
+pub fn read_session(file: &Path, session: &str) -> Result<Transcript, TranscriptError> {
+    if database::is_database(file) {
+        return opencode::read(file, Some(session));
+    }
+    let transcript = read_transcript(&files_of_session(file))?;
+    if transcript.session.as_deref() == Some(session) {
+        return Ok(transcript);
+    }
+    Err(TranscriptError::NoSession { path: file.to_owned(), session: session.to_owned() })
+}
+
+/// The sessions of OpenCode's database that worked in this folder, by id, the oldest first. `data` is the user's data
+/// folder (`$XDG_DATA_HOME`, `~/.local/share`); no database there is no session.
+///
+/// # Errors
+/// There is a database, and it cannot be read.
+pub fn sessions_in_database(data: &Path, folder: &Path) -> Result<(PathBuf, Vec<String>), TranscriptError> {
+    let path = opencode::database_in(data);
+    let sessions = if database::is_database(&path) { opencode::sessions_in(&path, folder)? } else { Vec::new() };
+    Ok((path, sessions))
 }
 
 fn read_file(

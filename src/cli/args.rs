@@ -121,9 +121,12 @@ pub(crate) enum Requirement {
 pub(crate) enum TranscriptCommand {
     /// Show every tool call of a session: what, how it ended, and where that was read.
     Show {
-        /// The session's own file; files of its sub-agents are found beside it.
+        /// The session's own file, or OpenCode's database; files of sub-agents are found beside it.
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Which of its sessions; OpenCode keeps all of them in one database.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
         /// Print one JSON document.
         #[arg(long)]
         json: bool,

@@ -1,9 +1,9 @@
 //! Gathers events from records of any program.
 
 use super::event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
+use super::input::{command_of, in_background, paths_of};
 use super::wire::Record;
 use super::{Damage, Dialect, NAMED_LINES, Transcript, claude, codex, copilot, gemini, pi, qwen};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,9 +13,6 @@ const HELD_EXCERPTS: usize = 24 << 20;
 
 /// How many bytes of the last words are kept.
 const LAST_WORDS: usize = 64 << 10;
-
-/// How many paths of one call are kept.
-const PATHS: usize = 256;
 
 /// A call as a program recorded it.
 pub(super) struct Call<'a> {
@@ -55,6 +52,7 @@ pub(super) struct Builder {
     orphans: u64,
     seen: HashSet<u64>,
     lost_parents: u64,
+    other_gaps: Vec<String>,
     /// Events before this one gave their excerpts up.
     kept_from: usize,
     held: usize,
@@ -99,8 +97,7 @@ impl Builder {
     }
 
     pub(super) fn take(&mut self, dialect: Dialect, record: &Record<'_>, line: u64) {
-        self.records += 1;
-        self.line = line;
+        self.record(line);
         match dialect {
             Dialect::Claude => claude::take(self, record),
             Dialect::Codex => codex::take(self, record),
@@ -108,7 +105,20 @@ impl Builder {
             Dialect::Gemini => gemini::take(self, record),
             Dialect::Pi => pi::take(self, record),
             Dialect::Qwen => qwen::take(self, record),
+            // It keeps rows, not lines.
+            Dialect::Opencode => {}
         }
+    }
+
+    /// An intact record begins here.
+    pub(super) fn record(&mut self, line: u64) {
+        self.records += 1;
+        self.line = line;
+    }
+
+    /// Something is missing for a reason that only its reader knows.
+    pub(super) fn gap(&mut self, why: String) {
+        self.other_gaps.push(why);
     }
 
     /// Notes whose session this is and when it goes on. The first word counts: a resumed session copies older records.
@@ -185,11 +195,16 @@ impl Builder {
             self.orphans += 1;
             return None;
         };
+        self.answered(place, at);
+        Some(place)
+    }
+
+    /// The result of this event stands in the record being read.
+    pub(super) fn answered(&mut self, place: usize, at: Option<i64>) {
         let line = self.line;
         let event = self.event(place);
         event.answered = Some(line);
         event.ended = at;
-        Some(place)
     }
 
     /// Keeps an output's excerpt, within the budget of all.
@@ -308,7 +323,7 @@ impl Builder {
 
     fn gaps(&self) -> Vec<String> {
         let open = self.events.iter().filter(|event| event.answered.is_none()).count();
-        let mut gaps = Vec::new();
+        let mut gaps = self.other_gaps.clone();
         for (count, what) in [
             (open as u64, "calls have no recorded result"),
             (self.orphans, "results belong to no recorded call"),
@@ -360,52 +375,4 @@ fn fingerprint(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The command of a shell call: a line, or words.
-fn command_of(input: &Record<'_>) -> Option<String> {
-    let value: Value = ["command", "cmd", "script"].iter().find_map(|name| input.get(name))?;
-    Some(match value {
-        Value::String(line) => line,
-        Value::Array(words) => joined(&words.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
-        other => other.to_string(),
-    })
-}
-
-/// A command line from words. `sh -c SCRIPT` is its script.
-pub(super) fn joined(words: &[&str]) -> String {
-    if let [shell, flag, script] = words
-        && shell.ends_with("sh")
-        && flag.starts_with('-')
-        && flag.ends_with('c')
-    {
-        return (*script).to_owned();
-    }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-fn paths_of(input: &Record<'_>) -> Vec<String> {
-    const NAMES: [&str; 7] =
-        ["file_path", "filePath", "path", "notebook_path", "absolute_path", "dir_path", "target_file"];
-    NAMES.iter().filter_map(|name| input.text(name)).take(PATHS).collect()
-}
-
-fn in_background(input: &Record<'_>) -> bool {
-    ["run_in_background", "is_background", "async", "detach"].iter().any(|name| input.get(name) == Some(true))
-}
-
-/// The paths of a patch in the form `*** Add File: PATH`.
-pub(super) fn patch_paths(patch: &str) -> Vec<String> {
-    const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let named = |line: &str| MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(|path| path.trim().to_owned());
-    patch.lines().filter_map(named).take(PATHS).collect()
 }
