@@ -146,6 +146,9 @@ fn one_session(database: &Database, session: &Session, builder: &mut Builder) ->
         {
             builder.turn(from);
         }
+        if builder.is_full() {
+            continue;
+        }
         let Some(bytes) = bytes(row.get_ref(3)?) else {
             let size = row.get_ref(4)?.as_i64().unwrap_or_default();
             builder.damage(line, format!("a part of {size} bytes; at most {longest} are read"));
