@@ -4,6 +4,7 @@
 //! cargo bench                                     3k, 10k and 50k files, 9 rounds
 //! cargo bench -- --quick                          3k files, 3 rounds
 //! cargo bench -- --files 3000,100000 --rounds 5
+//! cargo bench -- --transcripts                    how fast transcripts are read, alone
 //! ```
 //! Milliseconds depend on the machine and on its other work; the ratios are what the targets are about. Every round runs
 //! every row once, forwards and backwards in turn, so that a busy moment hits all of them; a ratio is the median of the
@@ -12,6 +13,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a program of its own, for people")]
 
 mod flood;
+mod reading;
 mod rows;
 mod stage;
 
@@ -24,22 +26,31 @@ use std::time::Instant;
 struct Plan {
     files: Vec<u32>,
     rounds: usize,
+    /// The table of ratios; without it, only what needs no repository.
+    table: bool,
 }
 
 fn main() {
+    let mut args = std::env::args().skip(1);
+    if let (Some(reading::WORD), Some(path)) = (args.next().as_deref(), args.next()) {
+        return reading::read(path.into());
+    }
     let plan = plan(std::env::args().skip(1));
     println!("{:>7}  {:<38} {:>10} {:>10}  target", "files", "what", "median ms", "compared");
-    for files in plan.files {
+    for files in plan.files.iter().copied().filter(|_| plan.table) {
         let stage = Stage::build(files);
         let mut rows = rows::rows(&stage);
         measure(&mut rows, plan.rounds);
         print!("{}", table(files, &rows));
     }
-    print!("{}", flood::measure());
+    if plan.table {
+        print!("{}", flood::measure());
+    }
+    print!("{}", reading::measure());
 }
 
 fn plan(mut args: impl Iterator<Item = String>) -> Plan {
-    let mut plan = Plan { files: vec![3_000, 10_000, 50_000], rounds: 9 };
+    let mut plan = Plan { files: vec![3_000, 10_000, 50_000], rounds: 9, table: true };
     while let Some(arg) = args.next() {
         let mut number_list = || {
             let value = args.next().unwrap_or_else(|| panic!("{arg} needs a value"));
@@ -49,12 +60,13 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
                 .collect::<Vec<u32>>()
         };
         match arg.as_str() {
-            "--quick" => plan = Plan { files: vec![3_000], rounds: 3 },
+            "--quick" => plan = Plan { files: vec![3_000], rounds: 3, table: true },
             "--files" => plan.files = number_list(),
             "--rounds" => plan.rounds = number_list()[0].max(1) as usize,
+            "--transcripts" => plan.table = false,
             // Cargo's own word to a bench without a harness.
             "--bench" => {}
-            other => panic!("unknown argument {other}; known are --quick, --files N,N and --rounds N"),
+            other => panic!("unknown argument {other}; known are --quick, --files N,N, --rounds N and --transcripts"),
         }
     }
     plan

@@ -4,11 +4,12 @@ use crate::support::{Outcome, TestRepo, write};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const PROMPTS: [&str; 4] = [
+const PROMPTS: [&str; 5] = [
     ".claude/agents/worker.md",
     ".claude/agents/verifier.md",
     ".claude/skills/work/SKILL.md",
     ".claude/skills/verification-before-completion/SKILL.md",
+    ".claude/skills/false-completion-gate/SKILL.md",
 ];
 
 /// Every file below a folder with its bytes, the git directory aside.
@@ -116,7 +117,7 @@ fn a_plugin_is_written_into_the_folder_that_is_named() {
     {
         assert_eq!(found[file], shipped(file), "{file}");
     }
-    assert_eq!(found.len(), 7, "six files and the record: {:?}", found.keys());
+    assert_eq!(found.len(), 8, "seven files and the record: {:?}", found.keys());
     assert!(!repo.path().join(".claude").exists());
     repo.run(&["init", "--check", "--plugin", folder.to_str().unwrap()]).exits(0);
 }
