@@ -7,6 +7,7 @@ mod quarantine;
 mod sightings;
 mod submodules;
 pub mod text;
+pub mod witness;
 
 pub use base::{Base, BaseError, check_history, settle_base};
 pub use freeze::{FreezeError, Frozen, freeze_commit, freeze_worktree};

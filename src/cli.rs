@@ -7,6 +7,7 @@ mod doctor;
 mod exit_code;
 mod init;
 mod receipts;
+mod reconcile;
 mod schema;
 mod tour;
 mod transcript;
@@ -70,6 +71,7 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Doctor(args) => doctor::run(&args, &start, &host, console),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
+        Command::Reconcile(args) => reconcile::run(*args, start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
         Command::Transcript { command: TranscriptCommand::Show { file, session, json } } => {

@@ -10,6 +10,7 @@ pub mod doctor;
 mod judge;
 mod outcome;
 mod proving;
+mod reconciling;
 mod recorder;
 mod replay;
 mod report;
@@ -19,6 +20,7 @@ pub mod work;
 pub use asking::read_board;
 pub use judge::verify;
 pub use outcome::{FloorSummary, Outcome};
+pub use reconciling::{ClaimWord, ReconcileRequest, keep_repair, last_repair, reconcile};
 pub use replay::{Replayed, find_case, replay};
 
 use crate::agent::AgentError;
@@ -156,6 +158,25 @@ pub enum VerifyError {
         /// The revision.
         rev: String,
     },
+    /// Nothing to hold against anything.
+    #[error(
+        "there is nothing to reconcile: name the session's transcript (--transcript FILE or --session ID), the worker's words (--claim TEXT), a task (--task) or a file of assertions (--assertions)"
+    )]
+    NothingClaimed,
+    /// A session that is not found.
+    #[error("cannot take session {id}: {why}; name its transcript with --transcript FILE")]
+    NoSuchSession {
+        /// The id, escaped.
+        id: String,
+        /// Why not.
+        why: String,
+    },
+    /// The transcript cannot be read, or is none.
+    #[error(transparent)]
+    Transcript(#[from] crate::agent::transcript::TranscriptError),
+    /// The file of assertions is none.
+    #[error(transparent)]
+    Assertions(#[from] crate::worker::assertions::given::GivenError),
     /// No change and no task.
     #[error(
         "nothing to judge: the work does not differ from the base {base} ({rule}); name another base with --base, or a task"
@@ -278,11 +299,16 @@ impl VerifyError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Agent(why) if why.is_of_the_machine() => Fault::Environment,
+            Self::Transcript(crate::agent::transcript::TranscriptError::Unreadable { .. }) => Fault::Environment,
             Self::NoSuchTask { .. }
             | Self::NotAtBase { .. }
             | Self::NoCriteria { .. }
             | Self::NoSuchClaim { .. }
             | Self::NothingToJudge { .. }
+            | Self::NothingClaimed
+            | Self::NoSuchSession { .. }
+            | Self::Transcript(_)
+            | Self::Assertions(_)
             | Self::ReservedVerifier
             | Self::TestPlan(_)
             | Self::NoSuchCase { .. }

@@ -11,12 +11,17 @@ mod compared;
 mod consulted;
 pub mod ledger;
 mod masked;
+mod reconciled;
 mod test_name;
 
 pub use bites::{Bite, BiteClass, BitesRecord, CitedBite, MutationRecord};
 pub use check::{CheckReport, Finding, Remedy, State};
 pub use compared::ComparedRecord;
 pub use consulted::{ConsultedRecord, WorkerNamed};
+pub use reconciled::{
+    Gate, LedgerMatch, LedgerSummary, Reconciled, Repair, RepairStage, Row, Standing, StartRecord, TamperedRepair,
+    Unbacked,
+};
 pub use test_name::Named;
 
 use crate::claim::{Claim, Sighting};

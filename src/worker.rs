@@ -5,6 +5,7 @@
 //! `FILE_LIST` into paths, and [`delta`] applies the README changes a report carries. A report is a claim, never evidence
 //! (DESIGN §1).
 
+pub mod assertions;
 pub mod blocks;
 pub mod delta;
 pub mod examine;
@@ -15,6 +16,7 @@ pub mod parse;
 pub mod report;
 pub mod sources;
 
+pub use assertions::{AssertedBy, Assertion, AssertionKind, Expected, SaidChange};
 pub use delta::{check_delta, read_delta};
 pub use examine::{ProblemCode, ReportProblem, examine};
 pub use files::{Listed, Place, file_list};

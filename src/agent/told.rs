@@ -36,6 +36,8 @@ pub struct Told {
     pub notes: Vec<String>,
     /// True once the model said or did anything: such a turn is not run again as a fresh one.
     pub began: bool,
+    /// What the model said since its last tool call: its final message, where the final event holds no text.
+    pub(super) said: String,
     /// The last fault named before the end; explains an end that names none.
     pub(super) fault: Option<Fault>,
 }

@@ -21,7 +21,7 @@ mod wire;
 
 pub use event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
 pub use lines::LONGEST_LINE;
-pub use session::{Found, Opening, Wanted, files_of_session, find_session};
+pub use session::{Found, Opening, Wanted, files_of_session, find_by_id, find_session, transcript_folders};
 
 use builder::Builder;
 use lines::{Lines, Piece};
@@ -37,7 +37,7 @@ const NAMED_LINES: usize = 20;
 const UNKNOWN_RECORDS: u64 = 64;
 
 /// The program that wrote a transcript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
     /// Claude Code.
@@ -82,6 +82,8 @@ pub struct Transcript {
     pub began: Option<i64>,
     /// Tool calls, in the order they were recorded.
     pub events: Vec<ToolEvent>,
+    /// What the agent was asked last, as far as that can be told from what programs put there themselves.
+    pub asked: Option<String>,
     /// What the agent said last on its own main line, at most 64 KiB of it.
     pub last_words: Option<String>,
     /// Intact records.

@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Receipts(CaseArgs),
     /// Decide a sealed case again from its receipts alone, and compare.
     Replay(CaseArgs),
+    /// Hold what a session says it did against its tool calls and against what is there now.
+    Reconcile(Box<ReconcileArgs>),
     /// Read the transcript that an agent program keeps of its session.
     Transcript {
         #[command(subcommand)]
@@ -56,6 +58,8 @@ pub(crate) enum Command {
 pub(crate) enum SchemaName {
     /// `verify --json`.
     Verify,
+    /// `reconcile --json`.
+    Reconcile,
     /// One line of a ledger, and of `verify --events`.
     Receipt,
     /// The settings file.
@@ -107,6 +111,35 @@ pub(crate) struct VerifyArgs {
     /// Print every receipt as a JSON line the moment it is recorded.
     #[arg(long)]
     pub(crate) events: bool,
+}
+
+/// `reconcile`.
+#[derive(Debug, Args)]
+pub(crate) struct ReconcileArgs {
+    /// The session's own transcript; files of its sub-agents are found beside it.
+    #[arg(long, value_name = "FILE", conflicts_with = "session")]
+    pub(crate) transcript: Option<PathBuf>,
+    /// The session's id: its transcript is found where agent programs keep them.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// What the worker says it did: a file, or the words [default: the last words of the transcript].
+    #[arg(long, value_name = "TEXT|FILE")]
+    pub(crate) claim: Option<String>,
+    /// A task whose criteria are asserted, whether the worker speaks of them or not.
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    /// What the work is measured against [default: where HEAD was when the session began, else the base].
+    #[arg(long, value_name = "REV")]
+    pub(crate) since: Option<String>,
+    /// A JSON file of further assertions.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) assertions: Option<PathBuf>,
+    /// Run the project's tests and the criteria's commands again, in a room of our own.
+    #[arg(long)]
+    pub(crate) rerun: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What must be there for an exit code of 0.

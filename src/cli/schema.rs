@@ -5,12 +5,13 @@ use super::console::Console;
 use super::exit_code::ExitCode;
 use crate::config::Settings;
 use crate::pipeline::Outcome;
-use crate::receipts::Receipt;
+use crate::receipts::{Receipt, Reconciled};
 use schemars::schema_for;
 
 pub(super) fn print(which: SchemaName, console: &mut Console) -> anyhow::Result<ExitCode> {
     let schema = match which {
         SchemaName::Verify => schema_for!(Outcome),
+        SchemaName::Reconcile => schema_for!(Reconciled),
         SchemaName::Receipt => schema_for!(Receipt),
         SchemaName::Settings => schema_for!(Settings),
     };

@@ -128,6 +128,11 @@ pub(super) fn is_picture(path: &RepoPath) -> bool {
     path.as_str().is_some_and(|text| is_image(&text.to_lowercase()))
 }
 
+/// True for prose and images that nobody obeys and no test loads: what changes there makes no run stale.
+pub(super) fn is_outside_the_code(path: &RepoPath) -> bool {
+    by_name(path).is_none()
+}
+
 /// SVG is left out on purpose: it can carry scripts.
 fn is_image(name: &str) -> bool {
     ["png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "ico", "tiff"].contains(&extension(name))

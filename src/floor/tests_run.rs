@@ -22,6 +22,7 @@ pub(in crate::floor) use apart::{Apart, run_apart};
 pub(in crate::floor) use attempt::{Remembered, Run, Subject};
 pub use discovery::{Listing, Plan, PlanError, Question};
 pub use mask::{Mask, mask};
+pub(in crate::floor) use mask::{Piece, base_name, pieces};
 pub use run::{Facts, Side, has_pipefail};
 pub(in crate::floor) use run::{Job, Site};
 pub(in crate::floor) use runner::listing_script;

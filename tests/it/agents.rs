@@ -153,6 +153,43 @@ fn program_is(fake: &FakeAgent, name: &str) -> bool {
 }
 
 #[test]
+fn verdict_empty_result_an_answer_is_read_in_a_fixed_order_of_places_and_nothing_anywhere_is_no_answer() {
+    let call = |text: &str| json!({"type": "assistant", "message": {"model": "m-1", "content": [{"type": "text", "text": text}]}});
+    let result = |text: &str, structured: Value| {
+        json!({"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "s-1",
+            "structured_output": structured, "usage": {"input_tokens": 11, "output_tokens": 7}})
+    };
+    let limit = json!({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed"}});
+    let tool =
+        json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}});
+    let sub = json!({"type": "assistant", "parent_tool_use_id": "c1",
+        "message": {"model": "m-1", "content": [{"type": "text", "text": PASS}]}});
+    for (events, note) in [
+        (vec![result(PASS, Value::Null)], None),
+        (vec![call(PASS), limit.clone(), result("", Value::Null)], Some("the model's last message")),
+        (vec![call("thinking"), result("", json!(PASS))], Some("its structured output")),
+        (vec![call("Nothing to say"), result(PASS, json!("{}"))], None),
+    ] {
+        let trial = judged();
+        let said = ask(&trial, "claude", &FakeAgent::telling("claude", &events)).exits(0);
+        let record = consulted(&trial, &said);
+        let noted = record["agent"]["notes"].to_string();
+        assert!(note.is_none_or(|note| noted.contains(note)), "{note:?}: {record}");
+        said.decides("land", &["verified"]);
+    }
+    // Success is said, and there is no verdict: text before a tool's result, or of a sub-agent, is no final answer.
+    for events in [
+        vec![call("done"), result("", Value::Null)],
+        vec![result("", json!({"verdict": "PASS"}))],
+        vec![call(PASS), tool, limit, result("", Value::Null)],
+        vec![sub, result("", Value::Null)],
+    ] {
+        let trial = judged();
+        ask(&trial, "claude", &FakeAgent::telling("claude", &events)).exits(3);
+    }
+}
+
+#[test]
 fn a_transient_failure_is_tried_again_so_often_and_no_more_and_no_other_is() {
     let failed = |status: Value| {
         let mut events = turn("claude", "", "greeting.txt");

@@ -44,6 +44,7 @@ mod probes;
 mod process;
 mod prompt;
 mod real_board;
+mod reconcile;
 mod replayed_history;
 mod reports;
 mod right_code;

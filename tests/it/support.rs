@@ -9,6 +9,7 @@ mod fingerprint;
 mod invariants;
 mod outcome;
 mod repo;
+pub(crate) mod session;
 mod stage;
 pub(crate) mod trial;
 

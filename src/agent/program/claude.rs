@@ -93,7 +93,12 @@ pub(super) fn calls(event: &Value, told: &mut Told) {
         return;
     }
     told.began = true;
+    // A sub-agent's words are not the judge's.
+    let own = event["parent_tool_use_id"].is_null();
     for part in event["message"]["content"].as_array().into_iter().flatten() {
+        if let Some(text) = part["text"].as_str().filter(|_| own && part["type"] == "text") {
+            text.clone_into(&mut told.said);
+        }
         if part["type"] != "tool_use" {
             continue;
         }
@@ -112,6 +117,7 @@ pub(super) fn results(event: &Value, told: &mut Told) {
         if part["type"] != "tool_result" {
             continue;
         }
+        told.said.clear();
         let failed = part["is_error"] == true;
         let Some(call) = told.call(part["tool_use_id"].as_str().unwrap_or_default()) else { continue };
         call.ended(failed);
@@ -128,7 +134,7 @@ fn result(event: &Value, told: &mut Told) {
     told.set_session(event["session_id"].as_str());
     told.usage = Usage { cost_usd: Usage::cost(&event["total_cost_usd"]), ..usage(&event["usage"]) };
     if event["is_error"] == false && event["subtype"] == "success" && event["result"].is_string() {
-        told.answer = event["result"].as_str().unwrap_or_default().into();
+        answer(event, told);
         told.done("result");
         return;
     }
@@ -141,6 +147,26 @@ fn result(event: &Value, told: &mut Told) {
     let first = event["errors"].get(0).and_then(Value::as_str);
     let why = event["result"].as_str().or(first).or(event["subtype"].as_str()).unwrap_or("it does not say why");
     told.failed("result", fault, why);
+}
+
+/// The answer, from the first place that holds one: the final event's text, its structured output, the model's last
+/// message. A final text can be empty although the whole answer was given before it.
+fn answer(event: &Value, told: &mut Told) {
+    let structured = &event["structured_output"];
+    let structured = structured.as_str().or(structured["answer"].as_str());
+    let said = std::mem::take(&mut told.said);
+    let places = [
+        ("", event["result"].as_str()),
+        ("the final text is empty: the answer is its structured output", structured),
+        ("the final text is empty: the answer is the model's last message", Some(said.as_str())),
+    ];
+    let found = places.into_iter().find(|(_, text)| text.is_some_and(|text| !text.trim().is_empty()));
+    if let Some((note, text)) = found {
+        told.answer = text.unwrap_or_default().into();
+        told.notes.extend((!note.is_empty()).then(|| note.to_owned()));
+    } else {
+        told.answer.clear();
+    }
 }
 
 /// Tokens under Anthropic's names.

@@ -49,6 +49,7 @@ pub(super) struct Builder {
     works_in: Option<String>,
     /// Where a sub-agent's events belong: behind the call that started it, by the sub-agent's id.
     hosts: HashMap<String, usize>,
+    asked: Option<String>,
     last_words: Option<String>,
     records: u64,
     skipped: BTreeMap<String, u64>,
@@ -326,6 +327,16 @@ impl Builder {
         self.last_words = Some(text[..end].to_owned());
     }
 
+    /// Somebody asked the agent for something. What programs put there themselves opens with a tag or a heading.
+    pub(super) fn asked(&mut self, text: &str) {
+        let text = text.trim();
+        if self.in_sub_file() || text.is_empty() || text.starts_with(['<', '#', '[']) || text.starts_with("Caveat:") {
+            return;
+        }
+        let end = (0..=text.len().min(LAST_WORDS)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.asked = Some(text[..end].to_owned());
+    }
+
     pub(super) fn finish(mut self, dialect: Dialect, files: Vec<PathBuf>) -> Transcript {
         self.close_file();
         let gaps = self.gaps();
@@ -337,6 +348,7 @@ impl Builder {
             cwd: self.cwd,
             began: self.began,
             events,
+            asked: self.asked,
             last_words: self.last_words,
             records: self.records,
             skipped: self.skipped,

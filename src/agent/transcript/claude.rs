@@ -104,7 +104,20 @@ fn assistant(builder: &mut Builder, record: &Record<'_>, at: Option<i64>) {
 }
 
 fn user(builder: &mut Builder, record: &Record<'_>, at: Option<i64>) {
-    for block in blocks(record).into_iter().filter(|block| block.kind == "tool_result") {
+    // What the program itself says to the agent (hooks, reminders) is marked as such.
+    if record.get("isMeta") != Some(true)
+        && actor(builder, record) == Actor::Main
+        && let Some(text) = record.get::<Record<'_>>("message").and_then(|message| message.text("content"))
+    {
+        builder.asked(&text);
+    }
+    for block in blocks(record) {
+        if block.kind == "text" && record.get("isMeta") != Some(true) && actor(builder, record) == Actor::Main {
+            builder.asked(&block.text);
+        }
+        if block.kind != "tool_result" {
+            continue;
+        }
         let Some(place) = builder.answer(&block.tool_use_id, at) else { continue };
         let text = block.content.map(text_of).unwrap_or_default();
         let details: Option<Record<'_>> = record.get("toolUseResult");

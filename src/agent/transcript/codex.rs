@@ -190,6 +190,10 @@ fn message(builder: &mut Builder, payload: &Record<'_>, at: Option<i64>) {
             }
         }
         "patch_apply_end" => patched(builder, payload, payload.get("success") == Some(true), at),
+        "user_message" => {
+            builder.asked(&payload.text("message").unwrap_or_default());
+            builder.skip("user_message");
+        }
         other => builder.skip(other),
     }
 }

@@ -17,6 +17,10 @@ pub(super) fn take(builder: &mut Builder, record: &Record<'_>) {
             let context: Option<Record<'_>> = data.get("context");
             builder.note(data.text("sessionId"), context.and_then(|context| context.text("cwd")), at);
         }
+        "user.message" => {
+            builder.asked(&data.text("content").unwrap_or_default());
+            builder.skip(kind);
+        }
         "assistant.message" => builder.say(&data.text("content").unwrap_or_default()),
         "tool.execution_start" => {
             let tool = data.text("toolName").unwrap_or_default();

@@ -33,6 +33,11 @@ fn one_message(builder: &mut Builder, message: &Record<'_>) {
     let at = message.time("timestamp");
     let id = message.text("id").unwrap_or_default();
     builder.message(&id);
+    if message.kind() == Some("user") {
+        let parts: Vec<Record<'_>> = message.get("content").unwrap_or_default();
+        let text: Vec<String> = parts.iter().filter_map(|part| part.text("text")).collect();
+        builder.asked(&message.text("content").unwrap_or_else(|| text.join("\n")));
+    }
     if message.kind() != Some("gemini") {
         return builder.skip(message.counted_as());
     }

@@ -15,12 +15,20 @@ pub(super) fn take(builder: &mut Builder, record: &Record<'_>) {
             let Some(message) = record.get::<Record<'_>>("message") else { return builder.skip("message") };
             match message.text("role").as_deref() {
                 Some("assistant") => assistant(builder, &message, at),
+                Some("user") => asked(builder, &message),
                 Some("toolResult") => result(builder, &message, at),
                 _ => builder.skip("message"),
             }
         }
         other => builder.skip(other),
     }
+}
+
+fn asked(builder: &mut Builder, message: &Record<'_>) {
+    let blocks: Vec<Record<'_>> = message.get("content").unwrap_or_default();
+    let text: Vec<String> = blocks.iter().filter_map(|block| block.text("text")).collect();
+    builder.asked(&message.text("content").unwrap_or_else(|| text.join("\n")));
+    builder.skip("message");
 }
 
 fn assistant(builder: &mut Builder, message: &Record<'_>, at: Option<i64>) {

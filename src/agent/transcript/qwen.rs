@@ -12,6 +12,11 @@ pub(super) fn take(builder: &mut Builder, record: &Record<'_>) {
     builder.note(record.text("sessionId"), record.text("cwd"), at);
     builder.chain(record.text("uuid").as_deref(), record.text("parentUuid").as_deref());
     match record.counted_as() {
+        "user" => {
+            let text: Vec<String> = parts(record).iter().filter_map(|part| part.text("text")).collect();
+            builder.asked(&text.join("\n"));
+            builder.skip("user");
+        }
         "assistant" => assistant(builder, record, at),
         "tool_result" => result(builder, record, at),
         other => builder.skip(other),

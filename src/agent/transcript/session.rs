@@ -5,6 +5,7 @@
 use super::lines::{Lines, Piece};
 use super::wire::{self, Record};
 use super::{Dialect, detect};
+use crate::host::env::Env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ const OPENING: usize = 64;
 
 /// How many files of a folder are looked into.
 const MOST_FILES: usize = 4096;
+
+/// How deep transcripts lie: year, month and day, or a project and a session.
+const DEEPEST: usize = 6;
 
 /// What a session's file says about itself in its opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +99,56 @@ pub fn find_session(folder: &Path, wanted: &Wanted<'_>) -> Found {
             Found::Several(fitting)
         }
         (_, None) => Found::Nothing,
+    }
+}
+
+/// Where the agent programs keep their transcripts.
+pub fn transcript_folders(env: &Env) -> Vec<PathBuf> {
+    let home = env.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let own = |name: &str| env.get(name).filter(|place| !place.is_empty()).map(PathBuf::from);
+    let below = |folder: &str| home.as_ref().map(|home| home.join(folder));
+    let claude = own("CLAUDE_CONFIG_DIR").or_else(|| below(".claude"));
+    let codex = own("CODEX_HOME").or_else(|| below(".codex"));
+    [
+        claude.map(|folder| folder.join("projects")),
+        codex.as_ref().map(|folder| folder.join("sessions")),
+        codex.map(|folder| folder.join("archived_sessions")),
+        below(".gemini/tmp"),
+        below(".qwen/projects"),
+        below(".copilot/session-state"),
+        below(".pi/agent/sessions"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Finds a session by its id alone: by the name of its file, else by what files say of themselves. Sub-agents' files are
+/// no sessions.
+pub fn find_by_id(folders: &[PathBuf], id: &str) -> Found {
+    if id.is_empty() {
+        return Found::Nothing;
+    }
+    let walk = |folder: &PathBuf| walkdir::WalkDir::new(folder).max_depth(DEEPEST).sort_by_file_name();
+    let files: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(walk)
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file() && entry.path().extension().is_some_and(|e| e == "jsonl"))
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    let own = |path: &&PathBuf| {
+        opening(path).is_some_and(|found| !found.side && found.sessions.last().is_some_and(|own| own == id))
+    };
+    let named: Vec<&PathBuf> = files.iter().filter(|path| path.to_string_lossy().contains(id)).collect();
+    let mut fitting: Vec<PathBuf> = named.into_iter().filter(own).cloned().collect();
+    if fitting.is_empty() {
+        fitting = files.iter().take(MOST_FILES).filter(own).cloned().collect();
+    }
+    match fitting.len() {
+        0 => Found::Nothing,
+        1 => fitting.pop().map_or(Found::Nothing, Found::One),
+        _ => Found::Several(fitting),
     }
 }
 

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 /// One piece of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(in crate::floor) struct Piece {
     /// Its text without quotes; for an operator, the operator.
-    pub(super) text: String,
+    pub(in crate::floor) text: String,
     /// True for `;`, `&&`, `|`, a newline and the like.
-    pub(super) operator: bool,
+    pub(in crate::floor) operator: bool,
     /// Where it stands in the command line.
-    pub(super) span: Range<usize>,
+    pub(in crate::floor) span: Range<usize>,
 }
 
 /// What hides the exit status, in words that finish "the command hides the exit status: ".
@@ -104,7 +104,7 @@ fn fails(words: &[&str]) -> bool {
     }
 }
 
-pub(super) fn base_name(word: &str) -> &str {
+pub(in crate::floor) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
@@ -114,7 +114,7 @@ pub(super) fn segments(pieces: &[Piece]) -> Vec<&[Piece]> {
 }
 
 /// Splits a command line as a shell does, as far as quotes, operators, redirections and comments go.
-pub(super) fn pieces(command: &str) -> Vec<Piece> {
+pub(in crate::floor) fn pieces(command: &str) -> Vec<Piece> {
     let bytes = command.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;

@@ -130,6 +130,11 @@ pub enum Heard {
     },
 }
 
+/// Asks a program of this machine once, and keeps at most 64 KiB of its answer.
+pub fn ask_once(port: u16, ask: &Ask, patience: Duration) -> Heard {
+    http::ask(port, ask, patience, 64 << 10)
+}
+
 /// The driver's whole life: reads a script, does it, gives the transcript to be written. `None`: there was no script.
 pub fn serve(input: impl Read) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -1,0 +1,112 @@
+//! Our own runs: the project's test command and the criteria's commands, as the base has them, in a room of our own.
+//!
+//! Nothing that a transcript says is ever run.
+
+use super::{About, AssertionKind, Observer, Sightings, VerifyError, wants_runs};
+use crate::claim::Frozen;
+use crate::floor::reconcile::{Rerun, RerunOf};
+use crate::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
+use crate::floor::{Inspection, ReportState, criteria, secrets, tests_bite};
+use crate::receipts::{CaseResult, CheckReport, Purpose, State};
+use crate::task::Proof;
+use crate::worker::Assertion;
+use std::path::Path;
+
+/// What was run.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub(super) reruns: Vec<Rerun>,
+    /// The project's test commands, run or not.
+    pub(super) commands: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn run(
+    about: &About<'_>,
+    assertions: &[Assertion],
+    (frozen, sightings, report): (Frozen, &Sightings, &ReportState),
+    watch: &mut dyn Observer,
+) -> Result<Ran, VerifyError> {
+    let preview = frozen.preview();
+    let inspection = about.inspection(&preview, sightings, report);
+    let plan = tests_run::plan(&inspection, None);
+    let mut ran = Ran::default();
+    if let Ok(Plan::Commands(commands)) = &plan {
+        ran.commands = commands.iter().map(|command| command.command.clone()).collect();
+    }
+    if !about.request.rerun || !wants_runs(assertions) {
+        return Ok(ran);
+    }
+    if secrets::inspect(&inspection).state == State::Deny {
+        ran.notes.push("nothing was run again: the work holds a secret, and no commit is made of it".to_owned());
+        return Ok(ran);
+    }
+    let plan = plan.map_err(|why| match why {
+        PlanError::Git(why) => VerifyError::Git(why),
+        other => VerifyError::TestPlan(other),
+    })?;
+    watch.began("running the tests again");
+    let claim = frozen.keep(&about.asked.repo, "reconcile", None)?;
+    let inspection = about.inspection(&claim, sightings, report);
+    let own = about.asked.repo.own_dir();
+    let made = std::fs::create_dir_all(&own).and_then(|()| tempfile::tempdir_in(&own));
+    let logs = made.map_err(|why| VerifyError::Io { doing: "make a folder in", path: own, why })?;
+    let tests = tests_run::run_tests(&inspection, &plan, logs.path(), Baseline::Always, Reuse::Nothing);
+    if assertions.iter().any(|a| a.kind == AssertionKind::TestGreen) {
+        ran.reruns.push(of_tests(&inspection, &plan, &tests, logs.path()));
+    }
+    let asked = about.task().map_or_else(Vec::new, crate::task::Task::criteria);
+    let proofs = criteria::evaluate(&inspection, &asked, &plan, &tests, logs.path());
+    ran.reruns.extend(proofs.proofs.iter().filter_map(|proven| {
+        let subject = match &proven.record.proof {
+            Proof::Test { name } => name.clone(),
+            Proof::Run { command } => command.clone(),
+            Proof::File { .. } => return None,
+        };
+        Some(Rerun {
+            of: RerunOf::Proof(subject),
+            holds: proven.record.on_claim,
+            observed: proven.record.observed.clone(),
+            tests: None,
+            weak: None,
+        })
+    }));
+    Ok(ran)
+}
+
+fn of_tests(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Rerun {
+    let holds = match tests.report.state {
+        State::Pass | State::Info => Some(true),
+        State::Deny => Some(false),
+        State::NotApplicable | State::Ask | State::Unknown => None,
+    };
+    let count = |result: fn(CaseResult) -> bool| {
+        tests.tests(Side::Claim).flat_map(|record| &record.cases).filter(|case| result(case.result)).count() as u64
+    };
+    let listed = tests.tests(Side::Claim).next().is_some();
+    let passed = count(|result| result == CaseResult::Passed);
+    let failed = count(|result| matches!(result, CaseResult::Failed | CaseResult::Errored));
+    let commands = tests.runs.iter().filter(|run| run.side == Side::Claim && run.command.purpose == Purpose::Tests);
+    let said: Vec<String> =
+        commands.map(|run| format!("`{}` {}", run.command.command, run.command.ending.sentence())).collect();
+    let counted = if listed { format!(" ({passed} passed, {failed} failed)") } else { String::new() };
+    let why = first_finding(&tests.report).map_or_else(String::new, |why| format!(": {why}"));
+    let weak = (holds == Some(true)).then(|| weak(inspection, plan, tests, logs)).flatten();
+    Rerun {
+        of: RerunOf::Tests,
+        holds,
+        observed: format!("{}{counted}{why}", said.join(", ")),
+        tests: listed.then_some((passed, failed)),
+        weak,
+    }
+}
+
+/// Why the new tests prove little; nothing if one of them fails without the change, or if there are none.
+fn weak(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Option<String> {
+    let bites = tests_bite::inspect(inspection, plan, (tests, Reuse::Nothing), &[], logs);
+    (bites.report.state >= State::Ask).then(|| first_finding(&bites.report).unwrap_or_default())
+}
+
+fn first_finding(report: &CheckReport) -> Option<String> {
+    report.findings.iter().find(|finding| finding.state >= State::Ask).map(|finding| finding.observed.clone())
+}
