@@ -5,6 +5,7 @@ mod board;
 mod console;
 mod doctor;
 mod exit_code;
+mod hook;
 mod init;
 mod receipts;
 mod reconcile;
@@ -23,7 +24,7 @@ use crate::host::clock::Clock;
 use crate::host::env::Env;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
-use args::{BoardCommand, Cli, Command, TranscriptCommand};
+use args::{BoardCommand, Cli, Command, HookCommand, TranscriptCommand};
 use clap::Parser;
 use clap::error::ErrorKind;
 use console::Console;
@@ -31,8 +32,10 @@ use std::path::PathBuf;
 
 /// Runs the command line and says how to leave. `words` are the arguments, the program's name first.
 pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
+    let asked_by_host = words.get(1).is_some_and(|word| word == "hook");
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
+        Err(why) if asked_by_host && why.use_stderr() => return hook::misread(&why, &mut Console::new()),
         Err(why) => {
             // Help and version are answers (stdout, 0); everything else is a usage error.
             let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -48,7 +51,7 @@ pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
             code_of(&why)
         }
     };
-    if let Some(why) = console.lost() {
+    if let Some(why) = console.lost().filter(|_| !asked_by_host) {
         // Whoever reads an answer that is cut must not take the exit code for it.
         console.error(&anyhow::anyhow!(
             "the answer was not written to standard output: {why}; make room there and ask again"
@@ -69,6 +72,7 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
         Command::Doctor(args) => doctor::run(&args, &start, &host, console),
+        Command::Hook { command: HookCommand::Stop { host: asks } } => Ok(hook::stop(asks, &start, &host, console)),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Reconcile(args) => reconcile::run(*args, start, &host, console),

@@ -47,6 +47,7 @@ fn main() {
         print!("{}", flood::measure());
     }
     print!("{}", reading::measure());
+    print!("{}", reading::hook_latency());
 }
 
 fn plan(mut args: impl Iterator<Item = String>) -> Plan {

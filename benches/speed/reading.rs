@@ -1,6 +1,7 @@
 //! A gigabyte of transcript: how fast it is read, and how much of it is held.
 
 use super::flood::high_water;
+use super::stage::Stage;
 use countersign::agent::transcript::read_transcript;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -52,6 +53,22 @@ pub(super) fn read(path: PathBuf) {
     }
     let held = high_water(std::process::id()).unwrap() * 1024.0 / 1e6;
     println!("{fastest:.0} MB/s (target >= 300), {held:.0} MB held at most (target < 100), {calls} calls");
+}
+
+/// How long a host waits for its answer, with a session of 20 MB.
+pub(super) fn hook_latency() -> String {
+    const ASKED: usize = 9;
+    let stage = Stage::build(3_000);
+    let path = stage.scratch("session.jsonl");
+    generate(&path, 20_000_000, claude);
+    let last = fs::read_to_string(&path).unwrap().matches("Next, part ").count() - 1;
+    let word = serde_json::json!({
+        "session_id": "s", "cwd": stage.repo(), "transcript_path": path, "hook_event_name": "Stop",
+        "stop_hook_active": false, "last_assistant_message": format!("Next, part {last}."),
+    });
+    let mut times: Vec<f64> = (0..ASKED).map(|_| stage.asked(word.to_string().as_bytes())).collect();
+    times.sort_by(f64::total_cmp);
+    format!("hook stop on a 20 MB transcript, 3000 files: {:.0} ms (target < 300)\n", times[ASKED / 2])
 }
 
 pub(super) fn generate(path: &Path, bytes: u64, turn: fn(u64) -> String) {

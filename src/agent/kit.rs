@@ -3,7 +3,10 @@
 //! The texts are embedded. A record beside them holds the digest of each as we last wrote it, so that a later version can
 //! tell its own older text (replaced) from a text that somebody changed (left alone and named).
 
+mod hooks;
 mod place;
+
+pub use hooks::place_hooks;
 
 use crate::host::digest::digest;
 use serde::{Deserialize, Serialize};

@@ -23,6 +23,7 @@ pub use event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
 pub use lines::LONGEST_LINE;
 pub use session::{Found, Opening, Wanted, files_of_session, find_by_id, find_session, transcript_folders};
 
+use crate::host::env::Env;
 use builder::Builder;
 use lines::{Lines, Piece};
 use std::collections::BTreeMap;
@@ -202,8 +203,8 @@ pub fn read_transcript(files: &[PathBuf]) -> Result<Transcript, TranscriptError>
     Ok(builder.finish(dialect, files.to_vec()))
 }
 
-/// Reads one of the sessions that a file holds. Only OpenCode's database holds several; in any other file, the session
-/// must be this one.
+/// Reads one of the sessions that a file holds, with its sub-agents' files. Only OpenCode's database holds several; in any
+/// other file, the session must be this one.
 ///
 /// # Errors
 /// As [`read_transcript`], or the file does not hold that session.
@@ -212,21 +213,21 @@ pub fn read_session(file: &Path, session: &str) -> Result<Transcript, Transcript
         return opencode::read(file, Some(session));
     }
     let transcript = read_transcript(&files_of_session(file))?;
-    if transcript.session.as_deref() == Some(session) {
+    // What a session resumes may stand before its own id.
+    let named = session::opening(file).is_some_and(|opening| opening.sessions.iter().any(|id| id == session));
+    if named || transcript.session.as_deref() == Some(session) {
         return Ok(transcript);
     }
     Err(TranscriptError::NoSession { path: file.to_owned(), session: session.to_owned() })
 }
 
-/// The sessions of OpenCode's database that worked in this folder, by id, the oldest first. `data` is the user's data
-/// folder (`$XDG_DATA_HOME`, `~/.local/share`); no database there is no session.
+/// OpenCode's database, if it is there and holds this session.
 ///
 /// # Errors
 /// There is a database, and it cannot be read.
-pub fn sessions_in_database(data: &Path, folder: &Path) -> Result<(PathBuf, Vec<String>), TranscriptError> {
-    let path = opencode::database_in(data);
-    let sessions = if database::is_database(&path) { opencode::sessions_in(&path, folder)? } else { Vec::new() };
-    Ok((path, sessions))
+pub fn database_with(env: &Env, session: &str) -> Result<Option<PathBuf>, TranscriptError> {
+    let Some(path) = opencode::place(env).filter(|path| database::is_database(path)) else { return Ok(None) };
+    Ok(opencode::holds(&path, session)?.then_some(path))
 }
 
 fn read_file(

@@ -131,3 +131,31 @@ fn outside_a_repository_there_is_no_project_to_install_into() {
     assert!(outcome.exits(4).stderr.contains("is not inside a git repository"));
     assert_eq!(files(&outside), BTreeMap::new());
 }
+
+#[test]
+fn hooks_join_what_the_programs_settings_hold_already() {
+    let repo = TestRepo::new();
+    repo.write(
+        ".claude/settings.json",
+        r#"{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"bell"}]}]}}"#,
+    );
+    assert!(!repo.run(&["init", "--check"]).exits(1).stdout.contains("settings.json"), "hooks are asked for by name");
+    let looked = repo.run(&["init", "--check", "--hooks"]);
+    assert!(looked.exits(1).stdout.contains("missing      .codex/hooks.json"), "{looked}");
+    assert!(!repo.path().join(".codex").exists());
+    let first = repo.run(&["init", "--hooks"]);
+    assert!(first.exits(0).stdout.contains("written      .claude/settings.json"), "{first}");
+    let read = |path: &str| -> serde_json::Value { serde_json::from_slice(&files(&repo.path())[path]).unwrap() };
+    let (claude, codex) = (read(".claude/settings.json"), read(".codex/hooks.json"));
+    assert_eq!((&claude["model"], &claude["hooks"]["Stop"][0]["hooks"][0]["command"]), (&"m".into(), &"bell".into()));
+    assert_eq!(claude["hooks"]["Stop"][1]["hooks"][0]["command"], "countersign hook stop --host claude");
+    assert_eq!(codex["hooks"]["Stop"][0]["hooks"][0]["command"], "countersign hook stop --host codex");
+    let before = files(&repo.path());
+    repo.run(&["init", "--hooks"]).exits(0);
+    repo.run(&["init", "--hooks", "--check"]).exits(0);
+    assert_eq!(files(&repo.path()), before);
+    repo.write(".codex/hooks.json", "// mine\n{}\n");
+    let held = repo.run(&["init", "--hooks"]);
+    assert!(held.exits(3).stdout.contains("blocked      .codex/hooks.json: it is not the JSON"), "{held}");
+    assert_eq!(files(&repo.path())[".codex/hooks.json"], b"// mine\n{}\n");
+}

@@ -79,10 +79,9 @@ impl Database {
         let index = beside(path, "-shm").exists();
         let log = fs::metadata(beside(path, "-wal")).is_ok_and(|about| about.len() > 0);
         let way = match (logged, index, log) {
-            (false, ..) | (_, true, _) => Way::Shared,
             (true, false, true) if cfg!(unix) => Way::Alone,
-            (true, false, true) => Way::Shared,
             (true, false, false) => Way::Still,
+            _ => Way::Shared,
         };
         let database = Self {
             unguarded: (way != Way::Shared).then(|| stamps(path)),

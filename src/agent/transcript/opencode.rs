@@ -9,6 +9,7 @@ use super::event::{Actor, ExitSource, ToolKind, ToolStatus};
 use super::input::patch_paths;
 use super::wire::Record;
 use super::{Dialect, Transcript, TranscriptError};
+use crate::host::env::Env;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 use serde_json::value::RawValue;
@@ -54,14 +55,14 @@ pub(super) fn read(path: &Path, wanted: Option<&str>) -> Result<Transcript, Tran
     Ok(builder.finish(Dialect::Opencode, vec![path.to_owned(); sessions.len()]))
 }
 
-/// The main sessions of a database that worked in a folder, by id.
-pub(super) fn sessions_in(path: &Path, folder: &Path) -> Result<Vec<String>, TranscriptError> {
+/// True if the database holds this session.
+pub(super) fn holds(path: &Path, session: &str) -> Result<bool, TranscriptError> {
     let database = Database::open(path, &TABLES)?;
-    let all = mains(&database).map_err(|why| database.refusal(&why))?;
-    let there = |session: &Session| session.folder.as_deref().is_some_and(|place| Path::new(place) == folder);
-    let found = all.into_iter().filter(there).map(|session| session.id).collect();
+    let found =
+        database.connection.query_row("SELECT count(*) FROM session WHERE id = ?1", [session], |row| row.get(0));
+    let found: i64 = found.map_err(|why| database.refusal(&why))?;
     database.close()?;
-    Ok(found)
+    Ok(found > 0)
 }
 
 fn choose(database: &Database, path: &Path, wanted: Option<&str>) -> Result<Session, TranscriptError> {
@@ -203,6 +204,10 @@ fn part(builder: &mut Builder, part: &Record<'_>, session: &Session, actor: &Act
     match part.counted_as() {
         "tool" => tool(builder, part, session, actor),
         "text" if spoken => builder.say(&part.text("text").unwrap_or_default()),
+        "text" => {
+            builder.asked(&part.text("text").unwrap_or_default());
+            builder.skip("text");
+        }
         other => builder.skip(other),
     }
 }
@@ -317,9 +322,11 @@ fn text(value: ValueRef<'_>) -> Option<String> {
     bytes(value).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Where OpenCode keeps its database below a data folder.
-pub(super) fn database_in(data: &Path) -> PathBuf {
-    data.join("opencode").join("opencode.db")
+/// Where OpenCode keeps its database.
+pub(super) fn place(env: &Env) -> Option<PathBuf> {
+    let set = |name: &str| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = || set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    set("OPENCODE_DB").or_else(|| data().map(|data| data.join("opencode").join("opencode.db")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::transcript::{ToolEvent, read_session, read_transcript, sessions_in_database};
+use crate::agent::transcript::{ToolEvent, database_with, read_session, read_transcript};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
@@ -45,10 +45,12 @@ fn message(id: &str, session: &str, role: &str) -> Value {
     json!({ "table": "message", "id": id, "session_id": session, "data": { "role": role } })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "rows are written where they are used")]
 fn part(id: &str, message: &str, session: &str, data: Value) -> Value {
     json!({ "table": "part", "id": id, "message_id": message, "session_id": session, "data": data })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "rows are written where they are used")]
 fn bash(call: &str, command: &str, state: Value) -> Value {
     let mut whole = json!({ "status": "completed", "input": { "command": command }, "output": "",
         "time": { "start": 1_796_067_581_922_i64, "end": 1_796_067_583_700_i64 } });
@@ -171,7 +173,7 @@ fn a_person_s_words_are_not_the_agent_s_and_damage_is_named_by_row() {
         part("p9", "m1", "s1", json!("{torn")),
     ]);
     let found = read_rows(&rows);
-    assert_eq!(found.last_words.as_deref(), Some("I am done."));
+    assert_eq!((found.last_words.as_deref(), found.asked.as_deref()), (Some("I am done."), Some("All 42 tests pass.")));
     assert_eq!((found.damaged_lines, found.damaged[0].line), (1, 3));
     assert!(!found.is_complete());
 }
@@ -190,10 +192,10 @@ fn of_several_sessions_one_must_be_named() {
     let two = read_session(&path, "s2").unwrap();
     assert_eq!(two.events.iter().filter_map(|event| event.command.as_deref()).collect::<Vec<_>>(), ["two"]);
     assert!(matches!(read_session(&path, "s9"), Err(TranscriptError::NoSession { .. })));
-    let found = sessions_in_database(folder.path(), Path::new("/p")).unwrap();
-    assert_eq!(found, (path, vec!["s1".to_owned(), "s2".to_owned()]));
-    assert_eq!(sessions_in_database(folder.path(), Path::new("/q")).unwrap().1, Vec::<String>::new());
-    assert_eq!(sessions_in_database(&folder.path().join("none"), Path::new("/p")).unwrap().1, Vec::<String>::new());
+    let env = Env::of([("XDG_DATA_HOME", folder.path().to_str().unwrap())]);
+    assert_eq!(database_with(&env, "s2").unwrap(), Some(path));
+    assert_eq!(database_with(&env, "s9").unwrap(), None);
+    assert_eq!(database_with(&Env::of([("HOME", "/nonexistent")]), "s2").unwrap(), None);
 }
 
 /// Names, sizes and contents of a folder.
