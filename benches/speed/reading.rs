@@ -11,12 +11,13 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Bytes of each generated transcript.
-const BYTES: u64 = 1_000_000_000;
+const BYTES: u32 = 1_000_000_000;
 
 /// The word by which this program starts itself for one reading.
 pub(super) const WORD: &str = "--read";
 
 /// Reads a generated session of each program in a process of its own.
+#[expect(clippy::disallowed_methods, reason = "the bench starts itself")]
 pub(super) fn measure() -> String {
     // On a disk: a gigabyte in memory would be counted by nobody.
     let folder = tempfile::Builder::new().prefix("countersign-bench-").tempdir().unwrap();
@@ -29,7 +30,7 @@ pub(super) fn measure() -> String {
         write!(
             told,
             "a {name} transcript of {:.1} GB: {}",
-            BYTES as f64 / 1e9,
+            f64::from(BYTES) / 1e9,
             String::from_utf8_lossy(&output.stdout)
         )
         .unwrap();
@@ -40,7 +41,7 @@ pub(super) fn measure() -> String {
 
 /// Reads a transcript three times and tells the best.
 pub(super) fn read(path: PathBuf) {
-    let size = fs::metadata(&path).unwrap().len() as f64;
+    let size = f64::from(u32::try_from(fs::metadata(&path).unwrap().len()).unwrap());
     let mut fastest = 0.0_f64;
     let mut calls = 0;
     let files = [path];
@@ -71,13 +72,13 @@ pub(super) fn hook_latency() -> String {
     format!("hook stop on a 20 MB transcript, 3000 files: {:.0} ms (target < 300)\n", times[ASKED / 2])
 }
 
-pub(super) fn generate(path: &Path, bytes: u64, turn: fn(u64) -> String) {
+pub(super) fn generate(path: &Path, bytes: u32, turn: fn(u64) -> String) {
     let mut file = BufWriter::new(File::create(path).unwrap());
     let (mut written, mut number) = (0, 0);
-    while written < bytes {
+    while written < bytes as usize {
         let text = turn(number);
         file.write_all(text.as_bytes()).unwrap();
-        (written, number) = (written + text.len() as u64, number + 1);
+        (written, number) = (written + text.len(), number + 1);
     }
 }
 
