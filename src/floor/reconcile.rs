@@ -16,7 +16,9 @@ mod shell;
 
 use crate::agent::transcript::Transcript;
 use crate::claim::witness::Witness;
-use crate::receipts::{CheckReport, Gate, LedgerMatch, LedgerSummary, Reconciled, Row, Standing, StartRecord, State};
+use crate::receipts::{
+    CheckReport, Finding, Gate, LedgerMatch, LedgerSummary, Reconciled, Row, Standing, StartRecord, State,
+};
 use crate::worker::{AssertedBy, Assertion, AssertionKind};
 use calls::Calls;
 
@@ -177,7 +179,7 @@ fn row(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Calls<'_>) -> Row
         )
         .wanting("countersign verify"),
         AssertionKind::WorkDone => work_done(evidence),
-        AssertionKind::ContractKept => contract_kept(evidence),
+        AssertionKind::ContractKept => contract_kept(evidence, calls),
     };
     Row {
         assertion: assertion.clone(),
@@ -201,7 +203,12 @@ fn work_done(evidence: &Evidence<'_>) -> Found {
     }
 }
 
-fn contract_kept(evidence: &Evidence<'_>) -> Found {
+fn contract_kept(evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
+    if let Some((receipt, what)) = calls.touches_the_ledger() {
+        return Found::unbacked(LedgerMatch::Yes, format!("a call wrote to what the work is measured by: {what}"))
+            .receipt(receipt)
+            .wanting("a person looks at what was changed there");
+    }
     let findings = || evidence.contract.iter().flat_map(|check| check.findings.iter().map(move |found| (check, found)));
     if let Some((check, found)) = findings().find(|(_, found)| found.state == State::Deny) {
         let place = if found.place.is_empty() { String::new() } else { format!("{}: ", found.place) };
@@ -209,11 +216,19 @@ fn contract_kept(evidence: &Evidence<'_>) -> Found {
             .receipt(format!("check:{}", check.id))
             .wanting("put it back as it was at the start");
     }
-    if let Some((check, found)) = findings().find(|(_, found)| found.state == State::Unknown) {
-        return Found::unverifiable(LedgerMatch::NotAsked, found.observed.clone())
-            .receipt(format!("check:{}", check.id));
+    // A test that demands less may be the task. Whoever judges decides, and nobody does here.
+    let doubted = |found: &Finding| {
+        found.state == State::Unknown || (found.state == State::Ask && repair::asks_for_less(&found.observed))
+    };
+    if let Some((check, found)) = findings().find(|(_, found)| doubted(found)) {
+        let place = if found.place.is_empty() { String::new() } else { format!("{}: ", found.place) };
+        return Found::unverifiable(LedgerMatch::NotAsked, format!("{place}{}", found.observed))
+            .receipt(format!("check:{}", check.id))
+            .wanting("a verifier or a person looks at it (countersign verify)");
     }
-    Found::backed(LedgerMatch::NotAsked, "no check says otherwise")
+    let asked = findings().filter(|(_, found)| found.state == State::Ask).count();
+    let rest = if asked == 0 { String::new() } else { format!("; {} to look at", many(asked, "change")) };
+    Found::backed(LedgerMatch::NotAsked, format!("no check says otherwise{rest}"))
 }
 
 /// `1 path`, `3 paths`.

@@ -14,11 +14,12 @@ mod keys;
 mod merge;
 mod objects;
 mod refs;
+pub(super) mod register;
 
 pub use checkout::{BranchMove, Obstacle};
 pub use command::{Git, Output, Running};
-pub use diff::{Change, ChangeKind};
-pub use index::has_no_marks;
+pub use diff::{Change, ChangeKind, Changes};
+pub use index::{Tracked, entries, has_no_marks};
 pub use keys::signing_key;
 pub use merge::Merged;
 pub use objects::{Entry, EntryKind, NewEntry};

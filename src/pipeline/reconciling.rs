@@ -13,12 +13,12 @@ use super::settings::{Settled, settle_settings};
 use super::{Observer, ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
 use crate::agent::transcript::{Transcript, files_of_session, read_session, read_transcript};
 use crate::claim::witness::{Scene, Url, look};
-use crate::claim::{Frozen, freeze_worktree};
+use crate::claim::{Claim, Frozen, Sighting, freeze_worktree};
 use crate::floor::reconcile::{Evidence, repair};
 use crate::floor::{Inspection, ReportState, reconcile as held, tamper, tests_tampered};
 use crate::host::Host;
 use crate::host::digest::digest;
-use crate::receipts::{CheckReport, Origin, Reconciled, State, TamperedRepair};
+use crate::receipts::{CheckReport, Finding, Origin, Reconciled, State, TamperedRepair};
 use crate::task::Task;
 use crate::worker::assertions::{asked, claimed, gathered, given, implicit};
 use crate::worker::{Assertion, AssertionKind, Expected};
@@ -150,9 +150,10 @@ pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observ
     {
         let seen = seen(&table, transcript, &words);
         let before = last_repair(&asked.repo, session)?;
-        let state = repair::advance(before.as_ref(), &table, &seen, &guarded, &weakened(&contract));
+        let (weakened, others) = bent_tests(&contract);
+        let state = repair::advance(before.as_ref(), &table, &seen, &guarded, &weakened);
         keep_repair(&asked.repo, session, &state)?;
-        table.repair = Some(state);
+        repair::lower(&mut table, state, before.as_ref(), &guarded, &others);
     }
     Ok(table)
 }
@@ -163,13 +164,15 @@ fn seen(table: &Reconciled, transcript: Option<&Transcript>, words: &str) -> Str
     digest(format!("{}\n{calls}\n{words}", table.start.now).as_bytes())
 }
 
-/// Tests that ask for less than at the start, as the floor found them.
-fn weakened(contract: &[CheckReport]) -> Vec<TamperedRepair> {
+/// Tests that ask for less than at the start, and those that ask for something else, as the floor found them.
+fn bent_tests(contract: &[CheckReport]) -> (Vec<TamperedRepair>, Vec<TamperedRepair>) {
     let tests = contract.iter().filter(|check| check.id == tests_tampered::ID);
     let found = tests.flat_map(|check| &check.findings).filter(|finding| finding.state >= State::Ask);
-    found
-        .map(|finding| TamperedRepair { path: path_of(&finding.place).to_owned(), why: finding.observed.clone() })
-        .collect()
+    let (less, other): (Vec<_>, Vec<_>) =
+        found.partition(|finding| finding.state == State::Deny || repair::asks_for_less(&finding.observed));
+    let told =
+        |finding: &Finding| TamperedRepair { path: path_of(&finding.place).to_owned(), why: finding.observed.clone() };
+    (less.into_iter().map(told).collect(), other.into_iter().map(told).collect())
 }
 
 /// A place without its line.
@@ -252,8 +255,8 @@ impl About<'_> {
 
     fn inspection<'i>(
         &'i self,
-        claim: &'i crate::claim::Claim,
-        frozen: &'i Sightings,
+        claim: &'i Claim,
+        sightings: &'i [Sighting],
         report: &'i ReportState,
     ) -> Inspection<'i> {
         let task = self.asked.task.as_ref();
@@ -261,7 +264,7 @@ impl About<'_> {
             repo: &self.asked.repo,
             settings: &self.settled.settings,
             claim,
-            sightings: frozen,
+            sightings,
             worktree: Some(self.asked.repo.top()),
             task: task.map(|task| &task.task),
             task_path: task.and_then(|task| task.path.as_ref()),
@@ -316,7 +319,8 @@ impl About<'_> {
                 guarded.insert(format!("{}{path}", repair::CONTRACT), entry.id);
             }
         }
-        for test in weakened(contract) {
+        let (less, other) = bent_tests(contract);
+        for test in less.into_iter().chain(other) {
             if let Some(entry) = on.repo.entry(&on.claim.tree, &test.path.as_str().into())? {
                 guarded.insert(test.path, entry.id);
             }
@@ -324,8 +328,6 @@ impl About<'_> {
         Ok(guarded)
     }
 }
-
-type Sightings = Vec<crate::claim::Sighting>;
 
 /// True if a run of our own could tell about one of these.
 fn wants_runs(assertions: &[Assertion]) -> bool {

@@ -200,11 +200,16 @@ fn a_file_of_assertions_adds_and_never_takes_away() {
 fn the_answer_has_the_shape_that_its_schema_says() {
     let scene = Scene::app();
     let schema = scene.repo.run(&["schema", "reconcile"]).exits(0).json();
-    let outcome = scene.check(&scene.edits(scene.claude()).says("Updated `app.py`.")).json();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let session = scene.edits(scene.claude()).says("Updated `app.py`. Pushed. All 3 tests pass. 3 of 3 items done.");
+    let outcome = scene.check(&session).json();
     assert_eq!(outcome["schema"], "countersign/reconcile/1");
-    for field in schema["required"].as_array().unwrap() {
-        assert!(outcome.get(field.as_str().unwrap()).is_some(), "{field} is missing: {outcome}");
-    }
+    let faults: Vec<String> = schema.iter_errors(&outcome).map(|fault| fault.to_string()).collect();
+    assert_eq!(faults, [""; 0], "{outcome}");
+    assert!(
+        !schema.is_valid(&serde_json::json!({"schema": "countersign/reconcile/1"})),
+        "the schema demands something"
+    );
 }
 
 #[test]

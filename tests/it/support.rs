@@ -6,6 +6,7 @@ mod board;
 mod crew;
 mod fake;
 mod fingerprint;
+mod installed;
 mod invariants;
 mod outcome;
 mod repo;
@@ -18,6 +19,7 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
+    installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
     repo::{TestRepo, search_path, skip, variable, write, write_script},

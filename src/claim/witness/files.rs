@@ -1,11 +1,11 @@
 //! Files that assertions name: whether they are there, and whether they differ from the start.
 
 use super::{Scene, Witness};
+use crate::host::digest::digest;
 use crate::host::git::{Change, ChangeKind, GitError, Repo};
 use crate::host::path::RepoPath;
 use crate::worker::Assertion;
 use regex::bytes::RegexBuilder;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -152,7 +152,7 @@ pub(super) fn look(scene: &Scene<'_>, witness: &Witness, word: &str, text: Optio
         now.modified = modified(&found);
         if found.is_file() && found.len() <= LARGEST {
             let bytes = read(&on_disk);
-            now.sha256 = bytes.as_ref().map(|bytes| hex(bytes));
+            now.sha256 = bytes.as_ref().map(|bytes| digest(bytes));
             now.contains = match (text, bytes) {
                 (Some(text), Some(bytes)) => {
                     let found = bytes.windows(text.len().max(1)).any(|part| part == text.as_bytes());
@@ -163,10 +163,6 @@ pub(super) fn look(scene: &Scene<'_>, witness: &Witness, word: &str, text: Optio
         }
     }
     Ok(now)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {

@@ -134,7 +134,10 @@ impl<'a> Calls<'a> {
             Some(transcript) => {
                 let mut why = transcript.gaps.clone();
                 if transcript.damaged_lines > 0 {
-                    why.push(format!("{} damaged lines", transcript.damaged_lines));
+                    why.push(super::many(
+                        usize::try_from(transcript.damaged_lines).unwrap_or(usize::MAX),
+                        "damaged line",
+                    ));
                 }
                 format!("the transcript is incomplete ({})", why.join(", "))
             }
@@ -161,6 +164,26 @@ impl<'a> Calls<'a> {
             .iter()
             .find(|(path, at)| **at > end.saturating_add(SKEW) && !is_outside_the_code(path) && !named(path));
         later.map(|(path, _)| path.clone())
+    }
+
+    /// A call that writes to our own records, or to the transcript itself: where it is, and what it wrote to.
+    pub(super) fn touches_the_ledger(&self) -> Option<(String, String)> {
+        let transcript = self.transcript?;
+        let own = |path: &str| {
+            let path = path.trim_end_matches('/');
+            path.ends_with(".git/countersign")
+                || path.contains(".git/countersign/")
+                || transcript.files.iter().any(|file| file.to_str() == Some(path))
+        };
+        let tools = transcript.events.iter().filter(|event| event.writes()).find_map(|event| {
+            event.paths.iter().find(|path| own(path)).map(|path| (self.receipt(event), path.clone()))
+        });
+        tools.or_else(|| {
+            self.ran.iter().chain(&self.elsewhere).find_map(|ran| {
+                let path = programs::edits(&ran.step).into_iter().find(|path| own(path))?;
+                Some((self.receipt(ran.event), path))
+            })
+        })
     }
 
     /// Where a call can be looked up.

@@ -20,8 +20,9 @@ pub(super) fn tests(words: &[String], known: &[String]) -> Option<Scope> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let lists_only =
-        ["--collect-only", "--co", "--list", "--no-run", "--help", "-h", "--version", "--listTests", "--dry-run", "-n"];
-    if words.iter().any(|word| lists_only.contains(word) && !(*word == "-n" && base_name(words[0]) == "pytest")) {
+        ["--collect-only", "--co", "--list", "--no-run", "--help", "-h", "--version", "--listTests", "--dry-run"];
+    let dry = words.first().is_some_and(|first| matches!(base_name(first), "make" | "gmake" | "just" | "ninja"));
+    if words.iter().any(|word| lists_only.contains(word) || (dry && *word == "-n")) {
         return None;
     }
     test_scope(&words)
@@ -169,7 +170,7 @@ fn package_script(rest: &[&str]) -> Option<Scope> {
 /// Narrowed by an option, or by a path or a name; the folder of all tests narrows nothing.
 fn narrowed(arguments: &[&str], options: &[&str]) -> Scope {
     const ALL: [&str; 8] = [".", "./", "test", "tests", "test/", "tests/", "./tests", "./..."];
-    const TAKES: [&str; 14] = [
+    const TAKES: [&str; 28] = [
         "-n",
         "--reporter",
         "--config",
@@ -184,6 +185,20 @@ fn narrowed(arguments: &[&str], options: &[&str]) -> Scope {
         "--cov",
         "-s",
         "-t",
+        "-W",
+        "--durations",
+        "--junitxml",
+        "--cov-report",
+        "--maxWorkers",
+        "-w",
+        "-r",
+        "--require",
+        "--test-reporter",
+        "--test-dir",
+        "-C",
+        "--import",
+        "--env",
+        "--configuration",
     ];
     let mut skip = false;
     for word in arguments {
@@ -195,7 +210,8 @@ fn narrowed(arguments: &[&str], options: &[&str]) -> Scope {
             return Scope::Part((*word).to_owned());
         }
         skip = TAKES.contains(word);
-        if !word.starts_with('-') && !ALL.contains(word) {
+        // A bare number belongs to the option before it.
+        if !word.starts_with('-') && !ALL.contains(word) && !word.bytes().all(|byte| byte.is_ascii_digit()) {
             return Scope::Part((*word).to_owned());
         }
     }
@@ -281,8 +297,7 @@ pub(super) fn edits(step: &Step) -> Vec<String> {
         "sed" | "perl" if rest.iter().any(|word| word.starts_with("-i") || word.starts_with("-pi")) => {
             found.extend(plain().skip(1));
         }
-        "tee" | "touch" | "rm" | "mkdir" | "truncate" => found.extend(plain()),
-        "mv" => found.extend(plain()),
+        "tee" | "touch" | "rm" | "mkdir" | "truncate" | "mv" => found.extend(plain()),
         "cp" | "install" | "ln" => found.extend(plain().last()),
         "dd" => found.extend(rest.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
         "patch" => found.extend(any()),
@@ -352,7 +367,8 @@ mod tests {
             "pytest",
             "pytest -q tests/",
             "python -m pytest -x",
-            "uv run pytest",
+            "uv run pytest -n 4 -W ignore",
+            "npx jest --ci --silent 2",
             "npm test",
             "yarn test",
             "npx jest --ci",

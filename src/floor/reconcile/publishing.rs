@@ -3,6 +3,7 @@
 use super::calls::{Calls, Ran};
 use super::{Evidence, Found, many};
 use crate::claim::witness::{NamedCommit, Place, Pulls, RemoteNow, ServiceNow};
+use crate::host::ids::CommitId;
 use crate::receipts::LedgerMatch;
 use crate::worker::Assertion;
 
@@ -67,7 +68,7 @@ pub(super) fn committed(assertion: &Assertion, evidence: &Evidence<'_>, calls: &
         .first()
         .map_or_else(String::new, |path| format!(" ({path}{})", if left > 1 { ", …" } else { "" }));
     let open = format!("not committed: {}{first}", many(left, "changed path"));
-    let head = witness.head.as_ref().map_or("unborn", |head| head.short());
+    let head = witness.head.as_ref().map_or("unborn", CommitId::short);
     at(if real == 0 && witness.commits.is_empty() {
         let rest = if left == 0 { String::new() } else { format!("; {open}") };
         Found::unbacked(matched(ran), format!("HEAD is still {head}: no commit since the start{}{rest}", end(ran)))

@@ -68,13 +68,57 @@ fn tampering(before: &Repair, guarded: &Guarded, weakened: &[TamperedRepair]) ->
             bent.push(TamperedRepair { path, why: "the contract was changed during a repair".to_owned() });
         }
     }
-    for test in weakened {
-        // What was so when the repair began is the claim's fault, and told as that.
-        if before.guarded.get(&test.path) != guarded.get(&test.path) {
-            bent.push(test.clone());
-        }
-    }
+    bent.extend(since(before, guarded, weakened).cloned());
     bent
+}
+
+/// Those of these tests that were changed since the repair began: what was so before is the claim's fault, and told as that.
+fn since<'t>(
+    before: &'t Repair,
+    guarded: &'t Guarded,
+    tests: &'t [TamperedRepair],
+) -> impl Iterator<Item = &'t TamperedRepair> {
+    tests.iter().filter(move |test| before.guarded.get(&test.path) != guarded.get(&test.path))
+}
+
+/// True for the rules of `tests-tampered` by which a test demands less than before, as `observed` opens with them.
+pub fn asks_for_less(observed: &str) -> bool {
+    const LESS: [&str; 11] = [
+        "assertion-removed",
+        "assertion-weakened",
+        "assertion-swallowed",
+        "assertion-unreachable",
+        "assertion-never-reached",
+        "assertion-vacuous",
+        "tolerance-changed",
+        "exception-broad",
+        "cases-changed",
+        "marker-conditional",
+        "panic-expected",
+    ];
+    observed.split_once(':').is_some_and(|(rule, _)| LESS.contains(&rule))
+}
+
+/// Puts the repair's state into the table. Tampering refutes whatever the rows say, and a test that asks for something
+/// else since the repair began is for whoever judges: the state can only lower what follows.
+pub fn lower(
+    table: &mut Reconciled,
+    state: Repair,
+    before: Option<&Repair>,
+    guarded: &Guarded,
+    changed: &[TamperedRepair],
+) {
+    if state.stage == RepairStage::Tampered {
+        table.gate = Gate::FalseCompletion;
+        table.notes.push("the repair bent what it is measured against".to_owned());
+    } else if let Some(before) = before.filter(|before| before.stage != RepairStage::Closed)
+        && let Some(test) = since(before, guarded, changed).next()
+        && table.gate < Gate::NeedsReview
+    {
+        table.gate = Gate::NeedsReview;
+        table.notes.push(format!("a test was changed during a repair: {}: {}", test.path, test.why));
+    }
+    table.repair = Some(state);
 }
 
 /// How a path of the contract is marked among the guarded ones.

@@ -6,7 +6,7 @@
 use super::calls::{Calls, Ran};
 use super::programs::{self, Scope};
 use super::shell::steps;
-use super::{Evidence, Found, Rerun, RerunOf, counts};
+use super::{Evidence, Found, Rerun, RerunOf, counts, many};
 use crate::agent::transcript::{ToolEvent, ToolStatus};
 use crate::receipts::{LedgerMatch, Standing};
 use crate::worker::{AssertedBy, Assertion};
@@ -51,7 +51,7 @@ fn no_run(evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
     let words = match (elsewhere, count) {
         (Some(ran), _) => format!("no test command ran in this worktree: `{}` ran elsewhere", shown(&ran.step.words)),
         (None, 0) => "no test command ran".to_owned(),
-        (None, count) => format!("no test command among {count} calls"),
+        (None, count) => format!("no test command among {}", many(count, "call")),
     };
     Found::missing(calls, &words).wanting("run the tests after the last edit").wanting(RERUN)
 }

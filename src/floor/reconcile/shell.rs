@@ -163,11 +163,14 @@ fn operator<'p>(pieces: &'p [Piece], lists: &[std::ops::Range<usize>], number: u
 /// Words, and the files that they write into.
 fn words_of(segment: &[Piece]) -> (Vec<String>, Vec<String>) {
     let (mut words, mut into) = (Vec::new(), Vec::new());
-    let mut target = false;
+    let (mut target, mut source) = (false, false);
     for piece in segment {
         let bare = piece.span.len() == piece.text.len();
         if std::mem::take(&mut target) {
             into.push(piece.text.clone());
+            continue;
+        }
+        if std::mem::take(&mut source) {
             continue;
         }
         let text = piece.text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
@@ -182,7 +185,8 @@ fn words_of(segment: &[Piece]) -> (Vec<String>, Vec<String>) {
             }
             continue;
         }
-        if text.starts_with('<') && bare {
+        if text.starts_with("<<") || (text.starts_with('<') && bare) {
+            source = matches!(text, "<" | "<<" | "<<-" | "<<<");
             continue;
         }
         words.push(piece.text.clone());
@@ -255,8 +259,8 @@ fn without_documents(line: &str) -> String {
         let mut rest = text;
         while let Some((_, behind)) = rest.split_once("<<") {
             rest = behind;
-            if behind.starts_with('<') {
-                rest = &behind[1..];
+            if let Some(word) = behind.strip_prefix('<') {
+                rest = word;
                 continue;
             }
             let word = behind.trim_start_matches('-').trim_start();
@@ -320,6 +324,7 @@ mod tests {
             ("alias cargo=true; cargo test", &["alias cargo=true !", "cargo test !"]),
             ("export PATH=/x:$PATH && cargo test", &["export PATH=/x:$PATH !", "cargo test !"]),
             ("cargo test > log.txt 2>&1", &["cargo test >log.txt"]),
+            ("cargo test < /dev/null", &["cargo test"]),
             ("ls # cargo test", &["ls"]),
         ] {
             let found: Vec<String> = told(line);

@@ -2,12 +2,12 @@
 //!
 //! Nothing that a transcript says is ever run.
 
-use super::{About, AssertionKind, Observer, Sightings, VerifyError, wants_runs};
-use crate::claim::Frozen;
+use super::{About, AssertionKind, Observer, VerifyError, wants_runs};
+use crate::claim::{Frozen, Sighting};
 use crate::floor::reconcile::{Rerun, RerunOf};
 use crate::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
 use crate::floor::{Inspection, ReportState, criteria, secrets, tests_bite};
-use crate::receipts::{CaseResult, CheckReport, Purpose, State};
+use crate::receipts::{Bite, CaseResult, CheckReport, Purpose, State};
 use crate::task::Proof;
 use crate::worker::Assertion;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) struct Ran {
 pub(super) fn run(
     about: &About<'_>,
     assertions: &[Assertion],
-    (frozen, sightings, report): (Frozen, &Sightings, &ReportState),
+    (frozen, sightings, report): (Frozen, &&ReportState),
     watch: &mut dyn Observer,
 ) -> Result<Ran, VerifyError> {
     let preview = frozen.preview();
@@ -104,7 +104,14 @@ fn of_tests(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs
 /// Why the new tests prove little; nothing if one of them fails without the change, or if there are none.
 fn weak(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Option<String> {
     let bites = tests_bite::inspect(inspection, plan, (tests, Reuse::Nothing), &[], logs);
-    (bites.report.state >= State::Ask).then(|| first_finding(&bites.report).unwrap_or_default())
+    if let Some(why) = first_finding(&bites.report) {
+        return Some(why);
+    }
+    let tests = bites.record?.tests;
+    let proves = |bite: &Bite| bite.class.is_proof() && !bite.weak;
+    let first = tests.first().filter(|_| !tests.iter().any(proves))?;
+    let (count, word) = (tests.len(), first.class.word());
+    Some(format!("none of the {count} new or changed tests fails without the change (`{}`: {word})", first.test.name))
 }
 
 fn first_finding(report: &CheckReport) -> Option<String> {

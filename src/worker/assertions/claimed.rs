@@ -170,12 +170,12 @@ fn written(text: &str, path: &str) -> Assertion {
 fn files(text: &str, found: &mut Vec<Assertion>) {
     if says(&rule::INSTALLED, text) {
         found.extend(code_spans(text).map(|(_, code)| by_claim(AssertionKind::Installed, text, code)));
-        let bare = bare_paths(text).filter(|(at, _)| text[..*at].matches('`').count() % 2 == 0);
+        let bare = bare_paths(text).filter(|(at, _)| text[..*at].matches('`').count().is_multiple_of(2));
         found.extend(bare.map(|(_, path)| by_claim(AssertionKind::Installed, text, path)));
         return;
     }
     let in_code: Vec<(usize, &str)> = code_spans(text).filter(|(_, code)| is_path(code)).collect();
-    let bare = bare_paths(text).filter(|(at, _)| text[..*at].matches('`').count() % 2 == 0);
+    let bare = bare_paths(text).filter(|(at, _)| text[..*at].matches('`').count().is_multiple_of(2));
     for (at, path) in in_code.iter().copied().chain(bare) {
         let before = text[..at].trim_end_matches('`');
         let after = text[at + path.len()..].trim_start_matches('`');
@@ -186,7 +186,8 @@ fn files(text: &str, found: &mut Vec<Assertion>) {
             let change = Some(SaidChange::Deleted);
             let gone = by_claim(AssertionKind::FileWritten, text, path);
             found.push(gone.expecting(Expected { change, ..Expected::default() }));
-        } else if says(&rule::PASSIVE, after)
+        } else if (says(&rule::ADDED_TO, before) && !says(&rule::POINTS_TO, before))
+            || says(&rule::PASSIVE, after)
             || (says(&rule::WRITES, before) && says(&rule::BEFORE_PATH, &between(before)))
         {
             found.push(written(text, path));

@@ -43,6 +43,10 @@ rules! {
     DELETES = r"(?i)\b(?:deleted|removed)\s+(?:the\s+)?(?:(?:old|obsolete|unused|dead|file|files|folder|directory|module)\s+)*$";
     /// What may stand before a path that the verb is about.
     BEFORE_PATH = r"(?ix)(?:^|\b(?:in|into|inside|within|at|file|files|module|script|folder|folders|directory|directories|report|results?|the|a|an|new|and|created|wrote|written|added|updated|modified|edited|changed|fixed|implemented|refactored|generated|saved|produced|rewrote|replaced|patched|extended|deleted|removed|(?:wrote|saved|written|exported)\ (?:\w+\ ){0,3}to|as)|[,:(\[&*-])\s*$";
+    /// `added a middleware to PATH`.
+    ADDED_TO = r"(?i)\b(?:added|appended|moved)\b[^.;]{0,120}\bto\s*(?:the\s+)?(?:file\s+)?$";
+    /// `added a link to PATH`: the link is elsewhere.
+    POINTS_TO = r"(?i)\b(?:links?|linked|references?|refers?|pointers?|points?|mentions?|redirects?|similar|according|next|respect)\s+(?:back\s+)?to\s*(?:the\s+)?(?:file\s+)?$";
     /// A path as it stands in running text: with a folder, or with an extension that files have.
     BARE_PATH = r"(?x)(?:^|[\s(\[,])(?P<path>(?:~/|\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*|[\w@+-][\w.@+-]*\.(?:rs|py|js|mjs|cjs|ts|tsx|jsx|go|java|kt|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|md|json|ya?ml|toml|html|css|scss|sql|txt|csv|lock|xml|vue|svelte))(?:[\s),:\];.]|$)";
     /// What a path in backquotes looks like.

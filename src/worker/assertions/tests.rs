@@ -49,6 +49,10 @@ fn a_plain_claim_asserts_what_it_says() {
         ("Clippy is clean", &["build-ok lint"]),
         ("I created `src/a.rs` and updated `lib/b.py`.", &["file-written src/a.rs", "file-written lib/b.py"]),
         ("Fixed the bug in src/parser.rs.", &["file-written src/parser.rs"]),
+        (
+            "Done! I added a `rateLimiter` middleware to `src/server.ts`, fixed it, and added tests.",
+            &["file-written src/server.ts"],
+        ),
         ("`notes/x.md` was updated", &["file-written notes/x.md"]),
         ("Removed the old file `src/dead.rs`.", &["file-written src/dead.rs gone"]),
         ("Files changed:\n- src/a.rs\n- `b.toml`: the version", &["file-written src/a.rs", "file-written b.toml"]),
@@ -88,6 +92,7 @@ fn a_claim_that_is_not_plain_asserts_nothing() {
         "> All tests pass",
         "See `src/a.rs` for the pattern.",
         "Added a test for `src/a.rs`.",
+        "Added a link to `docs/x.md`.",
         "The code reads `config.toml` at start.",
         "You can run `cargo test` to check.",
         "I used the approach of commit messages elsewhere.",

@@ -12,11 +12,11 @@ fn tr_claimed_not_run_a_result_is_supported_only_by_a_run_that_shows_it() {
     let scene = Scene::app();
     let edited = || scene.edits(scene.claude());
     for (session, words) in [
-        (edited(), "no test command among 1 calls"),
+        (edited(), "no test command among 1 call"),
         (scene.edits(scene.claude().ran("pytest", 0, GREEN)), "before app.py was last changed"),
         (edited().ran("pytest | tail -1", 0, GREEN), "its exit status was not seen: the pipe ends with"),
         (edited().ran("pytest", 1, "2 failed, 40 passed in 0.30s"), "exited with 1 (40 passed, 2 failed)"),
-        (edited().says("$ pytest\n42 passed in 0.30s"), "no test command among 1 calls"),
+        (edited().says("$ pytest\n42 passed in 0.30s"), "no test command among 1 call"),
         (edited().ran("cd /elsewhere && pytest", 0, GREEN), "ran elsewhere"),
         (edited().ran("pytest || true", 0, GREEN), "turns its failure into success"),
         (edited().ran("pytest; echo done", 0, GREEN), "the line goes on with `echo done`"),
@@ -30,9 +30,8 @@ fn tr_claimed_not_run_a_result_is_supported_only_by_a_run_that_shows_it() {
     ] {
         refuted(&scene.check(&session.says(CLAIM)), "test-green", words);
     }
-    for (session, words) in [(edited().ran("pytest", 0, "all fine"), "does not say how many tests ran")] {
-        held(&scene.check(&session.says(CLAIM)), "test-green", words);
-    }
+    let silent = edited().ran("pytest", 0, "all fine").says(CLAIM);
+    held(&scene.check(&silent), "test-green", "does not say how many tests ran");
     verified(&scene.check(&edited().ran("pytest", 0, GREEN).says(CLAIM)));
     verified(&scene.check(&edited().ran("set -o pipefail; pytest | tail -1", 0, GREEN).says(CLAIM)));
 }
@@ -76,7 +75,7 @@ fn tr_torn_lines_a_damaged_transcript_is_named_and_proves_no_absence() {
         [silent.as_bytes(), &[0; 4096]].concat(),
         middle(&silent, &[b"{\"x\":\"", &vec![b'x'; 33 << 20][..], b"\"}\n"].concat()),
     ] {
-        held(&check(&damaged), "test-green", "the transcript is incomplete (1 damaged lines)");
+        held(&check(&damaged), "test-green", "the transcript is incomplete (1 damaged line)");
         let outcome = check(&damaged);
         assert_eq!(outcome.json()["ledger"]["complete"], false, "{outcome}");
     }
@@ -101,14 +100,14 @@ fn a_line_of_200_mb_is_stepped_over_in_bounded_memory() {
     file.write_all(b"\"}\n").unwrap();
     file.write_all(text.as_bytes()).unwrap();
     drop(file);
-    // Address space: the binary, its threads and what it reads at once. Without a bound the line alone is 200 MB.
-    let script = "ulimit -v 1500000; exec \"$0\" \"$@\"";
+    // Address space, of git's too: less than the line alone would need.
+    let script = "ulimit -v 190000; exec \"$0\" \"$@\"";
     let mut shell = scene.repo.command("sh", &scene.repo.path());
     shell.args(["-c", script, env!("CARGO_BIN_EXE_countersign"), "reconcile", "--transcript"]);
     let done = shell.arg(&path).args(["--since", &scene.base]).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert_eq!(done.status.code(), Some(3), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(said.contains("1 damaged lines"), "{said}");
+    assert!(said.contains("1 damaged line"), "{said}");
 }
 
 #[test]
