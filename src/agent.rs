@@ -47,6 +47,9 @@ pub const LARGEST_ANSWER: u64 = 4 << 20;
 /// The variable that tells a worker where its report goes.
 pub const REPORT_VARIABLE: &str = "COUNTERSIGN_REPORT";
 
+/// The variable by which an agent program of ours knows whose it is: a hook of ours stays out of its way.
+pub const WITHIN_VARIABLE: &str = "COUNTERSIGN_WITHIN";
+
 /// What is asked, of whom, where.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {

@@ -6,6 +6,7 @@ mod console;
 mod decide;
 mod doctor;
 mod exit_code;
+mod hook;
 mod init;
 mod receipts;
 mod reconcile;
@@ -30,7 +31,7 @@ use crate::pipeline::ruling::RulingError;
 use crate::pipeline::work::WorkError;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
-use args::{BoardCommand, Cli, Command, TranscriptCommand};
+use args::{BoardCommand, Cli, Command, HookCommand, TranscriptCommand};
 use clap::Parser;
 use clap::error::ErrorKind;
 use console::Console;
@@ -38,8 +39,10 @@ use std::path::PathBuf;
 
 /// Runs the command line and says how to leave. `words` are the arguments, the program's name first.
 pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
+    let asked_by_host = words.get(1).is_some_and(|word| word == "hook");
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
+        Err(why) if asked_by_host && why.use_stderr() => return hook::misread(&why, &mut Console::new()),
         Err(why) => {
             // Help and version are answers (stdout, 0); everything else is a usage error.
             let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -55,7 +58,7 @@ pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
             code_of(&why)
         }
     };
-    if let Some(why) = console.lost() {
+    if let Some(why) = console.lost().filter(|_| !asked_by_host) {
         // Whoever reads an answer that is cut must not take the exit code for it.
         console.error(&anyhow::anyhow!(
             "the answer was not written to standard output: {why}; make room there and ask again"
@@ -82,13 +85,14 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
         Command::Doctor(args) => doctor::run(&args, &start, &host, console),
+        Command::Hook { command: HookCommand::Stop { host: asks } } => Ok(hook::stop(asks, &start, &host, console)),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Reconcile(args) => reconcile::run(*args, start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
-        Command::Transcript { command: TranscriptCommand::Show { file, json } } => {
-            transcript::show(&start.join(file), json, console)
+        Command::Transcript { command: TranscriptCommand::Show { file, session, json } } => {
+            transcript::show(&start.join(file), session.as_deref(), json, console)
         }
         Command::Tour { keep } => tour::run(keep, &host, console),
     }
@@ -108,8 +112,13 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
     }
     if let Some(known) = why.downcast_ref::<TranscriptError>() {
         return match known {
-            TranscriptError::Unreadable { .. } => ExitCode::Environment,
-            TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
+            TranscriptError::Unreadable { .. } | TranscriptError::Locked { .. } | TranscriptError::Broken { .. } => {
+                ExitCode::Environment
+            }
+            TranscriptError::Foreign { .. }
+            | TranscriptError::Mixed { .. }
+            | TranscriptError::Several { .. }
+            | TranscriptError::NoSession { .. } => ExitCode::Usage,
         };
     }
     if let Some(known) = why.downcast_ref::<RestoreError>() {

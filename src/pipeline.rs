@@ -17,15 +17,18 @@ mod replay;
 mod report;
 pub mod ruling;
 mod settings;
+mod stopping;
 pub mod work;
 
 pub use asking::read_board;
 pub use judge::{admit, verify};
 pub use outcome::{FloorSummary, Outcome};
-pub use reconciling::{ClaimWord, ReconcileRequest, keep_repair, last_repair, reconcile};
+pub use reconciling::{Captured, ClaimWord, ReconcileRequest, keep_repair, last_repair, reconcile};
 pub use replay::{Replayed, find_case, replay};
+pub use stopping::{MOST_BLOCKS, StopAnswer, StopOutcome, StopRequest, StopState, mark_unverified, stop};
 
 use crate::agent::AgentError;
+use crate::agent::transcript::TranscriptError;
 use crate::claim::{BaseError, FreezeError};
 use crate::config::SettingsError;
 use crate::host::git::GitError;
@@ -175,7 +178,7 @@ pub enum VerifyError {
     },
     /// The transcript cannot be read, or is none.
     #[error(transparent)]
-    Transcript(#[from] crate::agent::transcript::TranscriptError),
+    Transcript(#[from] TranscriptError),
     /// The file of assertions is none.
     #[error(transparent)]
     Assertions(#[from] crate::worker::assertions::given::GivenError),
@@ -301,7 +304,9 @@ impl VerifyError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Agent(why) if why.is_of_the_machine() => Fault::Environment,
-            Self::Transcript(crate::agent::transcript::TranscriptError::Unreadable { .. }) => Fault::Environment,
+            Self::Transcript(
+                TranscriptError::Unreadable { .. } | TranscriptError::Locked { .. } | TranscriptError::Broken { .. },
+            ) => Fault::Environment,
             Self::NoSuchTask { .. }
             | Self::NotAtBase { .. }
             | Self::NoCriteria { .. }

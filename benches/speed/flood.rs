@@ -41,7 +41,7 @@ fn wait_a_moment() {
 }
 
 /// The most memory a process ever held, in KiB.
-fn high_water(process: u32) -> Option<f64> {
+pub(super) fn high_water(process: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.trim().parse().ok()
 }

@@ -5,6 +5,7 @@
 //! cargo bench -- --quick                          3k files, 3 rounds
 //! cargo bench -- --files 3000,100000 --rounds 5
 //! cargo bench -- --only room                      rows with that word in their name, and what they are compared with
+//! cargo bench -- --only transcripts               how fast transcripts are read and a hook answers, no table
 //! ```
 //! Milliseconds depend on the machine and on its other work; the ratios are what the targets are about. Every round runs
 //! every row once, forwards and backwards in turn, so that a busy moment hits all of them; a ratio is the median of the
@@ -14,6 +15,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a program of its own, for people")]
 
 mod flood;
+mod reading;
 mod rows;
 mod stage;
 
@@ -32,12 +34,17 @@ struct Plan {
 }
 
 fn main() {
+    let mut args = std::env::args().skip(1);
+    if let (Some(reading::WORD), Some(path)) = (args.next().as_deref(), args.next()) {
+        return reading::read(path.into());
+    }
     let plan = plan(std::env::args().skip(1));
     println!(
         "{:>7}  {:<38} {:>10} {:>8} {:>11} {:>11}  target",
         "files", "what", "median ms", "cpu ms", "compared", "by cpu"
     );
-    for files in plan.files {
+    let transcripts = plan.only.as_deref() == Some("transcripts");
+    for files in plan.files.iter().copied().filter(|_| !transcripts) {
         let stage = Stage::build(files);
         let mut rows = chosen(rows::rows(&stage), plan.only.as_deref());
         measure(&mut rows, plan.rounds);
@@ -45,6 +52,10 @@ fn main() {
     }
     if plan.only.is_none() {
         print!("{}", flood::measure());
+    }
+    if transcripts || plan.only.is_none() {
+        print!("{}", reading::measure());
+        print!("{}", reading::hook_latency());
     }
 }
 

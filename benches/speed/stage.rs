@@ -8,10 +8,11 @@ use countersign::host::sandbox::Profile;
 use countersign::host::{Host, cancel::Cancel, clock::Clock, env::Env};
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program under measurement.
 pub(super) const BINARY: &str = env!("CARGO_BIN_EXE_countersign");
@@ -84,7 +85,7 @@ impl Stage {
         }
     }
 
-    fn repo(&self) -> PathBuf {
+    pub(super) fn repo(&self) -> PathBuf {
         self.folder.path().join("repo")
     }
 
@@ -218,6 +219,20 @@ impl Stage {
 
     pub(super) fn scratch(&self, name: &str) -> PathBuf {
         self.folder.path().join("tmp").join(name)
+    }
+
+    /// Asks the hook about the end of a turn; milliseconds.
+    pub(super) fn asked(&self, word: &[u8]) -> f64 {
+        let mut command = self.command(BINARY);
+        command.args(["hook", "stop", "--host", "claude"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let began = Instant::now();
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(word).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let took = began.elapsed().as_secs_f64() * 1_000.0;
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && !answer.contains("UNVERIFIED"), "{answer}");
+        took
     }
 
     fn verify_at_home(&self, args: &[&str], home: &str) -> serde_json::Value {

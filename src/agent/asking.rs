@@ -11,7 +11,7 @@ use super::record::{AgentRecord, Resumed, TryRecord};
 use super::role::Role;
 use super::session::{Identity, uuid};
 use super::told::{End, Fault, Told};
-use super::{AgentReply, LARGEST_ANSWER, Question, REPORT_VARIABLE};
+use super::{AgentReply, LARGEST_ANSWER, Question, REPORT_VARIABLE, WITHIN_VARIABLE};
 use crate::host::Host;
 use crate::host::process::{self, Ended, Ending, Launch, Limits, LogFile, run_watched};
 use crate::host::sandbox::{Level, Network, Profile};
@@ -186,6 +186,7 @@ impl<'a> Asking<'a> {
             Role::Worker => Profile::worker(question.room, home.folder()),
         };
         let mut env = home.environment(self.host, question.agent, question.room);
+        env.push((WITHIN_VARIABLE.into(), "1".into()));
         if let (Role::Worker, Some(report)) = (question.role, question.report) {
             profile.write.extend(report.parent().map(Path::to_owned));
             env.push((REPORT_VARIABLE.into(), report.into()));

@@ -3,7 +3,10 @@
 //! The texts are embedded. A record beside them holds the digest of each as we last wrote it, so that a later version can
 //! tell its own older text (replaced) from a text that somebody changed (left alone and named).
 
+mod hooks;
 mod place;
+
+pub use hooks::place_hooks;
 
 use crate::host::digest::digest;
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,8 @@ pub const VERIFIER_PROMPT: &str = include_str!("../../agents/verifier.md");
 pub const WORK_SKILL: &str = include_str!("../../skills/work/SKILL.md");
 /// The skill that has a change judged before somebody says "done".
 pub const COMPLETION_SKILL: &str = include_str!("../../skills/verification-before-completion/SKILL.md");
+/// The skill that holds a report against its receipts before it is sent.
+pub const RECEIPTS_SKILL: &str = include_str!("../../skills/false-completion-gate/SKILL.md");
 /// The plugin's description.
 pub const PLUGIN_MANIFEST: &str = include_str!("../../.claude-plugin/plugin.json");
 /// The marketplace that offers the plugin.
@@ -39,6 +44,7 @@ pub const PROJECT_KIT: Kit = Kit {
         (".claude/agents/verifier.md", VERIFIER_PROMPT),
         (".claude/skills/work/SKILL.md", WORK_SKILL),
         (".claude/skills/verification-before-completion/SKILL.md", COMPLETION_SKILL),
+        (".claude/skills/false-completion-gate/SKILL.md", RECEIPTS_SKILL),
     ],
     record: ".claude/countersign.json",
 };
@@ -52,6 +58,7 @@ pub const PLUGIN_KIT: Kit = Kit {
         ("agents/verifier.md", VERIFIER_PROMPT),
         ("skills/work/SKILL.md", WORK_SKILL),
         ("skills/verification-before-completion/SKILL.md", COMPLETION_SKILL),
+        ("skills/false-completion-gate/SKILL.md", RECEIPTS_SKILL),
     ],
     record: ".claude-plugin/countersign.json",
 };

@@ -8,9 +8,12 @@ mod builder;
 mod claude;
 mod codex;
 mod copilot;
+mod database;
 mod event;
 mod gemini;
+mod input;
 mod lines;
+mod opencode;
 mod pi;
 mod qwen;
 mod session;
@@ -20,6 +23,7 @@ pub use event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
 pub use lines::LONGEST_LINE;
 pub use session::{Found, Opening, Wanted, files_of_session, find_by_id, find_session, transcript_folders};
 
+use crate::host::env::Env;
 use builder::Builder;
 use lines::{Lines, Piece};
 use std::collections::BTreeMap;
@@ -45,6 +49,8 @@ pub enum Dialect {
     Copilot,
     /// Gemini CLI.
     Gemini,
+    /// OpenCode.
+    Opencode,
     /// Pi.
     Pi,
     /// Qwen Code.
@@ -106,7 +112,7 @@ pub enum TranscriptError {
     },
     /// No known program wrote it.
     #[error(
-        "{} is not a transcript of any program we can read (claude, codex, copilot, gemini, pi, qwen): {why}",
+        "{} is not a transcript of any program we can read (claude, codex, copilot, gemini, opencode, pi, qwen): {why}",
         path.display()
     )]
     Foreign {
@@ -125,6 +131,44 @@ pub enum TranscriptError {
         /// Who wrote the first one.
         expected: Dialect,
     },
+    /// A database that somebody is at work on, or that only a writer could read.
+    #[error("cannot read the database {}: {why}; end the program that uses it, or wait, and run this again", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// Who, or what, is in the way.
+        why: String,
+    },
+    /// A database with damage: no part of it is believed.
+    #[error("the database {} is damaged: {why}; restore it from a copy", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The library's reason.
+        why: String,
+    },
+    /// A database holds several sessions, and none was named.
+    #[error(
+        "{} holds {count} sessions; name one of them with --session, of the newest: {}",
+        path.display(),
+        newest.join(", ")
+    )]
+    Several {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        count: usize,
+        /// The newest ones' ids.
+        newest: Vec<String>,
+    },
+    /// A session is not where it was looked for.
+    #[error("{} holds no session `{session}`; `countersign transcript show` without --session names what is there", path.display())]
+    NoSession {
+        /// The file.
+        path: PathBuf,
+        /// The session's id.
+        session: String,
+    },
 }
 
 impl Transcript {
@@ -139,6 +183,11 @@ impl Transcript {
 /// # Errors
 /// A file cannot be read, or it is no transcript of a known program. Damage inside a file is part of the result.
 pub fn read_transcript(files: &[PathBuf]) -> Result<Transcript, TranscriptError> {
+    if let [only] = files
+        && database::is_database(only)
+    {
+        return opencode::read(only, None);
+    }
     let mut builder = Builder::default();
     let mut dialect = None;
     for (index, path) in files.iter().enumerate() {
@@ -152,6 +201,33 @@ pub fn read_transcript(files: &[PathBuf]) -> Result<Transcript, TranscriptError>
         return Err(TranscriptError::Foreign { path: PathBuf::new(), why: "no file was named".to_owned() });
     };
     Ok(builder.finish(dialect, files.to_vec()))
+}
+
+/// Reads one of the sessions that a file holds, with its sub-agents' files. Only OpenCode's database holds several; in any
+/// other file, the session must be this one.
+///
+/// # Errors
+/// As [`read_transcript`], or the file does not hold that session.
+pub fn read_session(file: &Path, session: &str) -> Result<Transcript, TranscriptError> {
+    if database::is_database(file) {
+        return opencode::read(file, Some(session));
+    }
+    let transcript = read_transcript(&files_of_session(file))?;
+    // What a session resumes may stand before its own id.
+    let named = session::opening(file).is_some_and(|opening| opening.sessions.iter().any(|id| id == session));
+    if named || transcript.session.as_deref() == Some(session) {
+        return Ok(transcript);
+    }
+    Err(TranscriptError::NoSession { path: file.to_owned(), session: session.to_owned() })
+}
+
+/// OpenCode's database, if it is there and holds this session.
+///
+/// # Errors
+/// There is a database, and it cannot be read.
+pub fn database_with(env: &Env, session: &str) -> Result<Option<PathBuf>, TranscriptError> {
+    let Some(path) = opencode::place(env).filter(|path| database::is_database(path)) else { return Ok(None) };
+    Ok(opencode::holds(&path, session)?.then_some(path))
 }
 
 fn read_file(

@@ -48,6 +48,11 @@ pub(crate) enum Command {
     Receipts(CaseArgs),
     /// Decide a sealed case again from its receipts alone, and compare.
     Replay(CaseArgs),
+    /// Answer the program that hosts an agent; `init --hooks` has it asked.
+    Hook {
+        #[command(subcommand)]
+        command: HookCommand,
+    },
     /// Hold what a session says it did against its tool calls and against what is there now.
     Reconcile(Box<ReconcileArgs>),
     /// Read the transcript that an agent program keeps of its session.
@@ -326,14 +331,37 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
+/// `hook`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookCommand {
+    /// Whether a turn may end: reads the hook's JSON on standard input, prints the host's JSON, always exits 0.
+    Stop {
+        /// The program that asks.
+        #[arg(long, value_enum)]
+        host: HookHost,
+    },
+}
+
+/// A program that asks before an agent's turn ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookHost {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+}
+
 /// `transcript`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TranscriptCommand {
     /// Show every tool call of a session: what, how it ended, and where that was read.
     Show {
-        /// The session's own file; files of its sub-agents are found beside it.
+        /// The session's own file, or OpenCode's database; files of sub-agents are found beside it.
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Which of its sessions; OpenCode keeps all of them in one database.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
@@ -377,6 +405,7 @@ pub(crate) struct DoctorArgs {
 
 /// `init`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag")]
 pub(crate) struct InitArgs {
     /// Write nothing; exit 1 if a file is missing, of another version, or changed.
     #[arg(long, conflicts_with = "force")]
@@ -384,6 +413,10 @@ pub(crate) struct InitArgs {
     /// Replace files that were changed, too.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Have Claude Code and Codex ask before an agent's turn ends: adds a hook to `.claude/settings.json` and
+    /// `.codex/hooks.json`.
+    #[arg(long, conflicts_with = "plugin")]
+    pub(crate) hooks: bool,
     /// Write a Claude Code plugin with its marketplace into this folder, in place of the project's `.claude`.
     #[arg(long, value_name = "DIR")]
     pub(crate) plugin: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use super::args::InitArgs;
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
-use crate::agent::kit::{Deed, PLUGIN_KIT, PROJECT_KIT, Permission, Placed, Standing, place};
+use crate::agent::kit::{Deed, PLUGIN_KIT, PROJECT_KIT, Permission, Placed, Standing, place, place_hooks};
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::pipeline::VerifyError;
@@ -19,7 +19,10 @@ pub(super) fn run(args: &InitArgs, start: &Path, host: &Host, console: &mut Cons
         (false, true) => Permission::Overwrite,
         (false, false) => Permission::Install,
     };
-    let placed = place(kit, &folder, permission)?;
+    let mut placed = place(kit, &folder, permission)?;
+    if args.hooks {
+        placed.extend(place_hooks(&folder, permission)?);
+    }
     let current = placed.iter().all(Placed::is_current);
     if args.json {
         console.json(&serde_json::json!({ "folder": folder, "current": current, "files": placed }))?;

@@ -23,6 +23,7 @@ pub(super) fn run(args: ReconcileArgs, start: PathBuf, host: &Host, console: &mu
         rerun: args.rerun,
         remotes: None,
         count_repairs: true,
+        captured: None,
     };
     let table = reconcile(&request, host, console)?;
     if json {

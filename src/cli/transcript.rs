@@ -2,7 +2,9 @@
 
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
-use crate::agent::transcript::{Actor, Damage, Dialect, ToolEvent, Transcript, files_of_session, read_transcript};
+use crate::agent::transcript::{
+    Actor, Damage, Dialect, ToolEvent, Transcript, files_of_session, read_session, read_transcript,
+};
 use crate::host::clock::Timestamp;
 use crate::host::redact::redact_text;
 use serde::Serialize;
@@ -26,8 +28,11 @@ struct Shown<'a> {
     events: &'a [ToolEvent],
 }
 
-pub(super) fn show(file: &Path, json: bool, console: &mut Console) -> anyhow::Result<ExitCode> {
-    let transcript = read_transcript(&files_of_session(file))?;
+pub(super) fn show(file: &Path, session: Option<&str>, json: bool, console: &mut Console) -> anyhow::Result<ExitCode> {
+    let transcript = match session {
+        Some(id) => read_session(file, id)?,
+        None => read_transcript(&files_of_session(file))?,
+    };
     if json {
         console.answer(&redact_text(&serde_json::to_string_pretty(&document(&transcript))?));
     } else {

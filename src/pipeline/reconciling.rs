@@ -5,12 +5,13 @@ mod memory;
 mod rerun;
 mod start;
 
+pub(super) use memory::{forget_repair, session_file};
 pub use memory::{keep_repair, last_repair};
 
 use super::asking::{self, Asked};
 use super::settings::{Settled, settle_settings};
 use super::{Observer, ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
-use crate::agent::transcript::{Transcript, files_of_session, read_transcript};
+use crate::agent::transcript::{Transcript, files_of_session, read_session, read_transcript};
 use crate::claim::witness::{Scene, Url, look};
 use crate::claim::{Claim, Frozen, Sighting, freeze_worktree};
 use crate::floor::reconcile::{Evidence, repair};
@@ -51,6 +52,17 @@ pub struct ReconcileRequest {
     pub remotes: Option<Vec<Url>>,
     /// True: count repairs in the repository's own folder, by the session's id.
     pub count_repairs: bool,
+    /// A session whose calls the caller has read; then `transcript` and `session` are not looked at.
+    pub captured: Option<Captured>,
+}
+
+/// A session as its host or its conductor knows it.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// Its id.
+    pub session: String,
+    /// Its tool calls; none if none were kept.
+    pub transcript: Option<Transcript>,
 }
 
 /// Where the worker's words are.
@@ -76,6 +88,7 @@ impl ReconcileRequest {
             rerun: false,
             remotes: None,
             count_repairs: false,
+            captured: None,
         }
     }
 
@@ -104,15 +117,19 @@ impl ReconcileRequest {
 /// See [`VerifyError`]: there is no answer then, and nothing is said about the worker. What could not be found out about
 /// one assertion is part of the answer.
 pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observer) -> Result<Reconciled, VerifyError> {
-    let transcript = match start::transcript_of(request, host)? {
-        Some(file) => {
+    let read = match (&request.captured, start::transcript_of(request, host)?) {
+        (None, Some(file)) => {
             watch.began("reading the transcript");
-            Some(read_transcript(&files_of_session(&file))?)
+            Some(match &request.session {
+                Some(id) => read_session(&file, id)?,
+                None => read_transcript(&files_of_session(&file))?,
+            })
         }
-        None => None,
+        _ => None,
     };
-    let words = claim_of(request, transcript.as_ref())?;
-    let since = start::since(request, host, transcript.as_ref())?;
+    let transcript = request.captured.as_ref().map_or(read.as_ref(), |captured| captured.transcript.as_ref());
+    let words = claim_of(request, transcript)?;
+    let since = start::since(request, host, transcript)?;
     let verify = request.as_verify(since.as_ref().map(|(commit, _)| commit.clone()));
     let mut asked = asking::settle(&verify, host)?;
     if let Some((_, rule)) = since {
@@ -121,16 +138,17 @@ pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observ
     let settled = settle_settings(&verify, &asked.repo, &asked.base_tree)?;
     watch.began("looking at what is there now");
     let frozen = freeze_worktree(&asked.repo, &asked.base.commit)?;
-    let about = About { request, asked: &asked, settled: &settled, transcript: transcript.as_ref(), words: &words };
+    let about = About { request, asked: &asked, settled: &settled, transcript, words: &words };
     let (assertions, left_out) = about.assertions(&frozen)?;
     let (mut table, contract, guarded) = about.hold(&assertions, frozen, watch)?;
     if left_out > 0 {
         table.notes.push(format!("{left_out} further assertions were not looked at"));
     }
+    let named = request.captured.as_ref().map(|captured| captured.session.as_str());
     if request.count_repairs
-        && let Some(session) = transcript.as_ref().and_then(|transcript| transcript.session.as_deref())
+        && let Some(session) = named.or_else(|| transcript?.session.as_deref())
     {
-        let seen = seen(&table, transcript.as_ref(), &words);
+        let seen = seen(&table, transcript, &words);
         let before = last_repair(&asked.repo, session)?;
         let (weakened, others) = bent_tests(&contract);
         let state = repair::advance(before.as_ref(), &table, &seen, &guarded, &weakened);

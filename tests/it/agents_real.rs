@@ -5,3 +5,4 @@ mod installed;
 mod judging;
 mod loose;
 mod resuming;
+mod stopping;

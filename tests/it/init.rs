@@ -4,11 +4,12 @@ use crate::support::{Outcome, TestRepo, write};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const PROMPTS: [&str; 4] = [
+const PROMPTS: [&str; 5] = [
     ".claude/agents/worker.md",
     ".claude/agents/verifier.md",
     ".claude/skills/work/SKILL.md",
     ".claude/skills/verification-before-completion/SKILL.md",
+    ".claude/skills/false-completion-gate/SKILL.md",
 ];
 
 /// Every file below a folder with its bytes, the git directory aside.
@@ -116,7 +117,7 @@ fn a_plugin_is_written_into_the_folder_that_is_named() {
     {
         assert_eq!(found[file], shipped(file), "{file}");
     }
-    assert_eq!(found.len(), 7, "six files and the record: {:?}", found.keys());
+    assert_eq!(found.len(), 8, "seven files and the record: {:?}", found.keys());
     assert!(!repo.path().join(".claude").exists());
     repo.run(&["init", "--check", "--plugin", folder.to_str().unwrap()]).exits(0);
 }
@@ -129,4 +130,32 @@ fn outside_a_repository_there_is_no_project_to_install_into() {
     let outcome = repo.run_with(&outside, &["init"], &[], b"");
     assert!(outcome.exits(4).stderr.contains("is not inside a git repository"));
     assert_eq!(files(&outside), BTreeMap::new());
+}
+
+#[test]
+fn hooks_join_what_the_programs_settings_hold_already() {
+    let repo = TestRepo::new();
+    repo.write(
+        ".claude/settings.json",
+        r#"{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"bell"}]}]}}"#,
+    );
+    assert!(!repo.run(&["init", "--check"]).exits(1).stdout.contains("settings.json"), "hooks are asked for by name");
+    let looked = repo.run(&["init", "--check", "--hooks"]);
+    assert!(looked.exits(1).stdout.contains("missing      .codex/hooks.json"), "{looked}");
+    assert!(!repo.path().join(".codex").exists());
+    let first = repo.run(&["init", "--hooks"]);
+    assert!(first.exits(0).stdout.contains("written      .claude/settings.json"), "{first}");
+    let read = |path: &str| -> serde_json::Value { serde_json::from_slice(&files(&repo.path())[path]).unwrap() };
+    let (claude, codex) = (read(".claude/settings.json"), read(".codex/hooks.json"));
+    assert_eq!((&claude["model"], &claude["hooks"]["Stop"][0]["hooks"][0]["command"]), (&"m".into(), &"bell".into()));
+    assert_eq!(claude["hooks"]["Stop"][1]["hooks"][0]["command"], "countersign hook stop --host claude");
+    assert_eq!(codex["hooks"]["Stop"][0]["hooks"][0]["command"], "countersign hook stop --host codex");
+    let before = files(&repo.path());
+    repo.run(&["init", "--hooks"]).exits(0);
+    repo.run(&["init", "--hooks", "--check"]).exits(0);
+    assert_eq!(files(&repo.path()), before);
+    repo.write(".codex/hooks.json", "// mine\n{}\n");
+    let held = repo.run(&["init", "--hooks"]);
+    assert!(held.exits(3).stdout.contains("blocked      .codex/hooks.json: it is not the JSON"), "{held}");
+    assert_eq!(files(&repo.path())[".codex/hooks.json"], b"// mine\n{}\n");
 }

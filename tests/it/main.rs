@@ -32,6 +32,7 @@ mod encoding;
 mod footing;
 mod gate;
 mod gateway;
+mod hook;
 mod hostile;
 mod house;
 mod init;

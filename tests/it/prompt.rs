@@ -1,7 +1,7 @@
 //! The prompts as products: their form, and that their examples are read by what reads the real thing.
 
 use countersign::agent::kit::{
-    COMPLETION_SKILL, MARKETPLACE, PLUGIN_KIT, PLUGIN_MANIFEST, PROJECT_KIT, WORK_SKILL, WORKER_PROMPT,
+    COMPLETION_SKILL, MARKETPLACE, PLUGIN_KIT, PLUGIN_MANIFEST, PROJECT_KIT, RECEIPTS_SKILL, WORK_SKILL, WORKER_PROMPT,
 };
 use countersign::receipts::{Fact, ProofRecord, Receipt, TaskRecord};
 use countersign::task::{Criterion, Kind, Proof};
@@ -121,7 +121,12 @@ fn the_worker_is_told_that_it_cannot_commit_and_where_its_report_goes() {
 
 #[test]
 fn a_skill_has_only_the_keys_and_lengths_that_validators_accept() {
-    for (folder, text) in [("work", WORK_SKILL), ("verification-before-completion", COMPLETION_SKILL)] {
+    let skills = [
+        ("work", WORK_SKILL),
+        ("verification-before-completion", COMPLETION_SKILL),
+        ("false-completion-gate", RECEIPTS_SKILL),
+    ];
+    for (folder, text) in skills {
         let (head, body) = parts(text);
         let allowed = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
         for (key, value) in head.iter().filter(|(key, _)| !key.starts_with(' ')) {

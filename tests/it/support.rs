@@ -24,6 +24,6 @@ pub(crate) use {
     installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
-    repo::{TestRepo, skip, variable, write, write_script},
+    repo::{TestRepo, search_path, skip, variable, write, write_script},
     stage::{Judged, Stage, TASK, judge, report},
 };

@@ -51,3 +51,28 @@ fn a_file_that_is_no_transcript_is_a_usage_error_and_a_missing_one_the_environme
     assert!(missing.stderr.contains("none.jsonl"), "{missing}");
     assert!(fs::metadata(repo.path().join("none.jsonl")).is_err());
 }
+
+#[test]
+fn a_session_of_a_database_is_chosen_by_its_id_and_a_locked_one_is_the_environment_s() {
+    let repo = TestRepo::new();
+    let writer = rusqlite::Connection::open(repo.path().join("o.db")).unwrap();
+    writer
+        .execute_batch(
+            r#"CREATE TABLE session (id, parent_id, directory, time_created, revert);
+               CREATE TABLE message (id, session_id, data);
+               CREATE TABLE part (id, message_id, session_id, data);
+               INSERT INTO session VALUES ('ses_1', NULL, '/p', 0, NULL), ('ses_2', NULL, '/p', 0, NULL);
+               INSERT INTO message VALUES ('m', 'ses_2', '{"role":"assistant"}');
+               INSERT INTO part VALUES ('p', 'm', 'ses_2', '{"type":"tool","tool":"bash","callID":"c","state":
+                   {"status":"completed","input":{"command":"make"},"output":"","metadata":{"exit":2}}}');"#,
+        )
+        .unwrap();
+    let unnamed = repo.run(&["transcript", "show", "o.db"]);
+    assert!(unnamed.exits(2).stderr.contains("holds 2 sessions; name one of them with --session"), "{unnamed}");
+    let shown = repo.run(&["transcript", "show", "o.db", "--session", "ses_2"]);
+    assert!(shown.exits(0).stdout.contains("opencode session ses_2 in /p"), "{shown}");
+    assert!(shown.stdout.contains("`bash` make: error exit 2 (field)"), "{shown}");
+    writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let locked = repo.run(&["transcript", "show", "o.db", "--session", "ses_2"]);
+    assert!(locked.exits(4).stderr.contains("another program keeps it locked"), "{locked}");
+}

@@ -1,21 +1,22 @@
 //! Gathers events from records of any program.
 
 use super::event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
+use super::input::{command_of, in_background, paths_of};
 use super::wire::Record;
 use super::{Damage, Dialect, NAMED_LINES, Transcript, claude, codex, copilot, gemini, pi, qwen};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
 /// Bytes of output excerpts that are held at once. Beyond it the oldest keep only their size and digest.
-const HELD_EXCERPTS: usize = 24 << 20;
+const HELD_EXCERPTS: usize = 12 << 20;
+
+/// How many calls are held. What comes later is not read, and the ledger says so.
+const MOST_CALLS: usize = 200_000;
 
 /// How many bytes of the last words are kept.
 const LAST_WORDS: usize = 64 << 10;
-
-/// How many paths of one call are kept.
-const PATHS: usize = 256;
 
 /// A call as a program recorded it.
 pub(super) struct Call<'a> {
@@ -31,6 +32,7 @@ pub(super) struct Call<'a> {
 /// What has been read so far.
 #[derive(Default)]
 pub(super) struct Builder {
+    key: RandomState,
     file: usize,
     line: u64,
     session: Option<String>,
@@ -39,7 +41,7 @@ pub(super) struct Builder {
     events: Vec<ToolEvent>,
     /// Place of the first event of the file being read.
     from: usize,
-    calls: HashMap<String, usize>,
+    calls: HashMap<u64, usize>,
     /// Commands that go on, by the id under which the program asks after them.
     running: HashMap<String, usize>,
     /// Calls that ask after one of them.
@@ -56,6 +58,9 @@ pub(super) struct Builder {
     orphans: u64,
     seen: HashSet<u64>,
     lost_parents: u64,
+    /// Records that were not read, for too many calls before them.
+    beyond: u64,
+    other_gaps: Vec<String>,
     /// Events before this one gave their excerpts up.
     kept_from: usize,
     held: usize,
@@ -71,6 +76,18 @@ impl Builder {
         self.file = index;
         self.from = self.events.len();
         self.turns.clear();
+    }
+
+    /// An id in eight bytes. The key is drawn anew for every reading, so nobody can choose two ids that are one.
+    fn fingerprint(&self, id: &str) -> u64 {
+        self.key.hash_one(id)
+    }
+
+    /// True if no further call is held; counts what is left out for it.
+    pub(super) fn is_full(&mut self) -> bool {
+        let full = self.events.len() >= MOST_CALLS;
+        self.beyond += u64::from(full);
+        full
     }
 
     fn close_file(&mut self) {
@@ -100,8 +117,10 @@ impl Builder {
     }
 
     pub(super) fn take(&mut self, dialect: Dialect, record: &Record<'_>, line: u64) {
-        self.records += 1;
-        self.line = line;
+        if self.is_full() {
+            return;
+        }
+        self.record(line);
         match dialect {
             Dialect::Claude => claude::take(self, record),
             Dialect::Codex => codex::take(self, record),
@@ -109,7 +128,20 @@ impl Builder {
             Dialect::Gemini => gemini::take(self, record),
             Dialect::Pi => pi::take(self, record),
             Dialect::Qwen => qwen::take(self, record),
+            // It keeps rows, not lines.
+            Dialect::Opencode => {}
         }
+    }
+
+    /// An intact record begins here.
+    pub(super) fn record(&mut self, line: u64) {
+        self.records += 1;
+        self.line = line;
+    }
+
+    /// Something is missing for a reason that only its reader knows.
+    pub(super) fn gap(&mut self, why: String) {
+        self.other_gaps.push(why);
     }
 
     /// Notes whose session this is and when it goes on. The first word counts: a resumed session copies older records.
@@ -125,21 +157,22 @@ impl Builder {
     /// Notes a record's id and its parent's. A parent that was never seen is a gap.
     pub(super) fn chain(&mut self, id: Option<&str>, parent: Option<&str>) {
         if let Some(parent) = parent
-            && !self.seen.contains(&fingerprint(parent))
+            && !self.seen.contains(&self.fingerprint(parent))
         {
             self.lost_parents += 1;
         }
         if let Some(id) = id {
-            self.seen.insert(fingerprint(id));
+            let id = self.fingerprint(id);
+            self.seen.insert(id);
         }
     }
 
     /// A call. The same id again is the same call: programs repeat records.
     pub(super) fn call(&mut self, call: Call<'_>) -> usize {
         if !call.id.is_empty()
-            && let Some(known) = self.calls.get(call.id)
+            && let Some(known) = self.place_of(call.id)
         {
-            return *known;
+            return known;
         }
         let input: Option<Record<'_>> = call.input.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let at = self.events.len();
@@ -166,7 +199,8 @@ impl Builder {
             user_modified: false,
         });
         if !call.id.is_empty() {
-            self.calls.insert(call.id.to_owned(), at);
+            let id = self.fingerprint(call.id);
+            self.calls.insert(id, at);
         }
         at
     }
@@ -177,7 +211,7 @@ impl Builder {
 
     /// The event of a call id, without marking it answered.
     pub(super) fn place_of(&self, id: &str) -> Option<usize> {
-        self.calls.get(id).copied()
+        self.calls.get(&self.fingerprint(id)).copied()
     }
 
     /// The event that a result belongs to. A result without a call is counted.
@@ -186,11 +220,16 @@ impl Builder {
             self.orphans += 1;
             return None;
         };
+        self.answered(place, at);
+        Some(place)
+    }
+
+    /// The result of this event stands in the record being read.
+    pub(super) fn answered(&mut self, place: usize, at: Option<i64>) {
         let line = self.line;
         let event = self.event(place);
         event.answered = Some(line);
         event.ended = at;
-        Some(place)
     }
 
     /// Keeps an output's excerpt, within the budget of all.
@@ -246,7 +285,8 @@ impl Builder {
 
     /// A message with this id begins, unless it is written anew.
     pub(super) fn message(&mut self, id: &str) {
-        if self.messages.insert(fingerprint(id)) {
+        let print = self.fingerprint(id);
+        if self.messages.insert(print) {
             self.turn(id);
         }
     }
@@ -320,11 +360,12 @@ impl Builder {
 
     fn gaps(&self) -> Vec<String> {
         let open = self.events.iter().filter(|event| event.answered.is_none()).count();
-        let mut gaps = Vec::new();
+        let mut gaps = self.other_gaps.clone();
         for (count, what) in [
             (open as u64, "calls have no recorded result"),
             (self.orphans, "results belong to no recorded call"),
             (self.lost_parents, "records follow one that is not there"),
+            (self.beyond, "records behind the first 200000 calls were not read"),
         ] {
             if count > 0 {
                 gaps.push(format!("{count} {what}"));
@@ -342,13 +383,18 @@ impl Builder {
             let place = self.host_of(&self.events[*from..end], main);
             behind.entry(place).or_default().push(*from..end);
         }
-        let mut ordered = Vec::with_capacity(self.events.len());
+        if behind.is_empty() {
+            return std::mem::take(&mut self.events);
+        }
+        // Moved, not copied: a long session's events are the most that is held.
+        let mut events: Vec<Option<ToolEvent>> = std::mem::take(&mut self.events).into_iter().map(Some).collect();
+        let mut ordered = Vec::with_capacity(events.len());
         for place in 0..=main {
             for range in behind.get(&place).into_iter().flatten() {
-                ordered.extend_from_slice(&self.events[range.clone()]);
+                ordered.extend(events[range.clone()].iter_mut().filter_map(Option::take));
             }
             if place < main {
-                ordered.push(self.events[place].clone());
+                ordered.extend(events[place].take());
             }
         }
         ordered
@@ -365,59 +411,4 @@ impl Builder {
         let later = |event: &ToolEvent| matches!((event.started, first.started), (Some(a), Some(b)) if a > b);
         self.events[..main].iter().position(later).unwrap_or(main)
     }
-}
-
-fn fingerprint(id: &str) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The command of a shell call: a line, or words.
-fn command_of(input: &Record<'_>) -> Option<String> {
-    let value: Value = ["command", "cmd", "script"].iter().find_map(|name| input.get(name))?;
-    Some(match value {
-        Value::String(line) => line,
-        Value::Array(words) => joined(&words.iter().filter_map(Value::as_str).collect::<Vec<_>>()),
-        other => other.to_string(),
-    })
-}
-
-/// A command line from words. `sh -c SCRIPT` is its script.
-pub(super) fn joined(words: &[&str]) -> String {
-    if let [shell, flag, script] = words
-        && shell.ends_with("sh")
-        && flag.starts_with('-')
-        && flag.ends_with('c')
-    {
-        return (*script).to_owned();
-    }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-fn paths_of(input: &Record<'_>) -> Vec<String> {
-    const NAMES: [&str; 7] =
-        ["file_path", "filePath", "path", "notebook_path", "absolute_path", "dir_path", "target_file"];
-    NAMES.iter().filter_map(|name| input.text(name)).take(PATHS).collect()
-}
-
-fn in_background(input: &Record<'_>) -> bool {
-    ["run_in_background", "is_background", "async", "detach"].iter().any(|name| input.get(name) == Some(true))
-}
-
-/// The paths of a patch in the form `*** Add File: PATH`.
-pub(super) fn patch_paths(patch: &str) -> Vec<String> {
-    const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let named = |line: &str| MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(|path| path.trim().to_owned());
-    patch.lines().filter_map(named).take(PATHS).collect()
 }

@@ -14,8 +14,16 @@ use std::borrow::Cow;
 /// Kinds of records that hold no tool calls; counted, not used.
 const WITHOUT_CHAIN: [&str; 3] = ["summary", "file-history-snapshot", "last-prompt"];
 
+/// A message whose blocks are all as we know them: read in one go.
 #[derive(Deserialize)]
 struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Vec<Block<'a>>,
+}
+
+/// Any other message.
+#[derive(Deserialize)]
+struct OddMessage<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
 }
@@ -56,7 +64,10 @@ pub(super) fn take(builder: &mut Builder, record: &Record<'_>) {
 }
 
 fn blocks<'a>(record: &Record<'a>) -> Vec<Block<'a>> {
-    let Some(content) = record.get::<Message<'a>>("message").and_then(|message| message.content) else {
+    if let Some(message) = record.get::<Message<'a>>("message") {
+        return message.content;
+    }
+    let Some(content) = record.get::<OddMessage<'a>>("message").and_then(|message| message.content) else {
         return Vec::new();
     };
     let raw: Vec<&'a RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
@@ -118,15 +129,17 @@ fn user(builder: &mut Builder, record: &Record<'_>, at: Option<i64>) {
 }
 
 /// The text of a result: a string, or the text blocks of a list.
-fn text_of(raw: &RawValue) -> String {
-    match serde_json::from_str(raw.get()) {
-        Ok(Value::String(text)) => text,
-        Ok(Value::Array(blocks)) => {
-            blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
+fn text_of(raw: &RawValue) -> Cow<'_, str> {
+    if let Ok(Text(text)) = serde_json::from_str(raw.get()) {
+        return text;
     }
+    let blocks: Vec<Value> = serde_json::from_str(raw.get()).unwrap_or_default();
+    blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n").into()
 }
+
+/// Text that is borrowed if nothing in it is escaped.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn result(builder: &mut Builder, place: usize, text: &str, is_error: bool) {
     let event = builder.event(place);

@@ -2,8 +2,9 @@
 //!
 //! A command that outlives its call goes on under a session id; later `write_stdin` calls of that id tell its end.
 
-use super::builder::{Builder, Call, joined, patch_paths};
+use super::builder::{Builder, Call};
 use super::event::{Actor, ExitSource, ToolKind, ToolStatus};
+use super::input::{joined, patch_paths};
 use super::wire::Record;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -139,8 +139,7 @@ impl Excerpt {
     pub fn of(text: &str) -> Self {
         let head = &text[..floor(text, HEAD)];
         let tail = &text[ceil(text, text.len().saturating_sub(TAIL).max(head.len()))..];
-        let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { head: head.to_owned(), tail: tail.to_owned(), bytes: text.len() as u64, sha256 }
+        Self { head: head.to_owned(), tail: tail.to_owned(), bytes: text.len() as u64, sha256: sha256(text) }
     }
 
     /// True if nothing was left out between head and tail.
@@ -154,6 +153,16 @@ impl ToolEvent {
     pub fn writes(&self) -> bool {
         matches!(self.kind, ToolKind::Write | ToolKind::Edit | ToolKind::Patch)
     }
+}
+
+/// In hexadecimal, without an allocation for each byte: a long session has a hundred thousand outputs.
+fn sha256(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        hex.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    }
+    hex
 }
 
 /// The greatest place at most `at` that does not split a character.
@@ -173,6 +182,7 @@ mod tests {
     fn an_excerpt_keeps_both_ends_and_splits_no_character() {
         let short = Excerpt::of("três");
         assert_eq!((short.head.as_str(), short.tail.as_str(), short.bytes), ("três", "", 5));
+        assert_eq!(Excerpt::of("abc").sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert!(short.is_whole());
         let long = Excerpt::of(&"ê".repeat(4000));
         assert_eq!((long.head.len(), long.tail.len(), long.bytes), (512, 1536, 8000));

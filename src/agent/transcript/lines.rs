@@ -1,6 +1,11 @@
 //! Lines of a file, one at a time, in bounded memory.
 
-use std::io::{BufRead, BufReader, Read, Result};
+use memchr::memchr;
+use std::io::{Read, Result};
+use std::ops::Range;
+
+/// How much is read at once.
+const CHUNK: usize = 256 << 10;
 
 /// The longest line that is read. A longer one is named and stepped over, not held.
 pub const LONGEST_LINE: usize = 32 << 20;
@@ -13,10 +18,20 @@ pub(super) enum Piece<'a> {
     Bad(String),
 }
 
+/// What was taken from what is held.
+enum Taken {
+    Nothing,
+    Line(Range<usize>),
+    TooLong(u64),
+}
+
 /// Reads lines. A byte-order mark at the start, CRLF and blank lines are no damage.
 pub(super) struct Lines<R> {
-    from: BufReader<R>,
+    from: R,
+    /// What was read and not yet given; beyond `end` it is free.
     held: Vec<u8>,
+    start: usize,
+    end: usize,
     number: u64,
     longest: usize,
 }
@@ -27,7 +42,7 @@ impl<R: Read> Lines<R> {
     }
 
     fn with_longest(from: R, longest: usize) -> Self {
-        Self { from: BufReader::with_capacity(256 << 10, from), held: Vec::new(), number: 0, longest }
+        Self { from, held: vec![0; CHUNK], start: 0, end: 0, number: 0, longest }
     }
 
     /// How many lines were read.
@@ -38,19 +53,16 @@ impl<R: Read> Lines<R> {
     /// The next line that is not blank, with its number, from 1.
     pub(super) fn next_line(&mut self) -> Result<Option<(u64, Piece<'_>)>> {
         loop {
-            self.held.clear();
-            // A line of 30 MB is no reason to hold 30 MB until the end of the file.
-            self.held.shrink_to(1 << 20);
-            let total = self.fill()?;
-            if total == 0 {
-                return Ok(None);
-            }
-            self.number += 1;
-            if total > self.longest as u64 {
-                let why = format!("a line of {total} bytes; at most {} are read", self.longest);
-                return Ok(Some((self.number, Piece::Bad(why))));
-            }
-            let range = content(&self.held, self.number == 1);
+            let line = match self.whole_line()? {
+                Taken::Nothing => return Ok(None),
+                Taken::Line(range) => range,
+                Taken::TooLong(total) => {
+                    let why = format!("a line of {total} bytes; at most {} are read", self.longest);
+                    return Ok(Some((self.number, Piece::Bad(why))));
+                }
+            };
+            let inner = content(&self.held[line.clone()], self.number == 1);
+            let range = line.start + inner.start..line.start + inner.end;
             if range.is_empty() {
                 continue;
             }
@@ -63,36 +75,72 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Fills `held` with one line, or with nothing of one that is too long; tells how long it is.
-    fn fill(&mut self) -> Result<u64> {
-        let mut total = 0;
+    /// Takes one line, where it was read. One that is too long is stepped over.
+    fn whole_line(&mut self) -> Result<Taken> {
+        let mut seen = self.start;
         loop {
-            let seen = self.from.fill_buf()?;
-            if seen.is_empty() {
-                return Ok(total);
+            let found = memchr(b'\n', &self.held[seen..self.end]).map(|at| seen + at + 1);
+            let all = found.unwrap_or(self.end);
+            if all - self.start > self.longest {
+                return self.step_over();
             }
-            let end = memchr(seen);
-            let taken = end.map_or(seen.len(), |at| at + 1);
-            total += taken as u64;
-            if total <= self.longest as u64 {
-                self.held.extend_from_slice(&seen[..taken]);
-            } else {
-                self.held = Vec::new();
+            if let Some(after) = found {
+                return Ok(self.take(after));
             }
-            self.from.consume(taken);
-            if end.is_some() {
-                return Ok(total);
+            self.make_room();
+            seen = self.end;
+            let more = self.from.read(&mut self.held[self.end..])?;
+            self.end += more;
+            if more == 0 {
+                return Ok(if self.start == self.end { Taken::Nothing } else { self.take(self.end) });
             }
         }
     }
-}
 
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
+    fn take(&mut self, after: usize) -> Taken {
+        let line = self.start..after;
+        self.start = after;
+        self.number += 1;
+        Taken::Line(line)
+    }
+
+    /// Makes room behind what is held: moves it to the front, and grows only for a line that fills everything.
+    fn make_room(&mut self) {
+        self.held.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.end == self.held.len() {
+            self.held.resize(self.end * 2, 0);
+        } else if self.end < CHUNK && self.held.len() > CHUNK {
+            // A long line is no reason to hold its room until the end of the file.
+            self.held.truncate(CHUNK);
+            self.held.shrink_to(CHUNK);
+        }
+    }
+
+    /// Steps over the rest of a line, and tells how long it was.
+    fn step_over(&mut self) -> Result<Taken> {
+        let mut total = 0;
+        loop {
+            let found = memchr(b'\n', &self.held[self.start..self.end]);
+            let taken = found.map_or(self.end - self.start, |at| at + 1);
+            total += taken as u64;
+            self.start += taken;
+            if found.is_some() {
+                break;
+            }
+            (self.start, self.end) = (0, 0);
+            self.end = self.from.read(&mut self.held)?;
+            if self.end == 0 {
+                break;
+            }
+        }
+        self.number += 1;
+        Ok(Taken::TooLong(total))
+    }
 }
 
 /// What is left of a line without mark and white space at its ends.
-fn content(line: &[u8], first: bool) -> std::ops::Range<usize> {
+fn content(line: &[u8], first: bool) -> Range<usize> {
     let mark = if first && line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let start = mark + line[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let end = line.len() - line[start..].iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();

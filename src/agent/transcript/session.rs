@@ -164,7 +164,7 @@ fn fits(found: &Opening, wanted: &Wanted<'_>) -> bool {
 }
 
 /// Reads a file's opening; nothing if it is no transcript of a program we know.
-fn opening(path: &Path) -> Option<Opening> {
+pub(super) fn opening(path: &Path) -> Option<Opening> {
     let mut lines = Lines::new(File::open(path).ok()?);
     let mut found = Opening {
         path: path.to_owned(),

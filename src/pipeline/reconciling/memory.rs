@@ -11,10 +11,25 @@ use std::path::PathBuf;
 /// A larger file is not ours.
 const LARGEST: u64 = 4 << 20;
 
-/// `<common dir>/countersign/sessions/<digest of the id>.repair.json`: the id is a stranger's word and no file's name.
-fn file_of(repo: &Repo, session: &str) -> PathBuf {
+/// `<common dir>/countersign/sessions/<digest of the id>.<what>.json`: the id is a stranger's word and no file's name.
+pub(in crate::pipeline) fn session_file(repo: &Repo, session: &str, what: &str) -> PathBuf {
     let name = &digest(session.as_bytes())[..32];
-    repo.own_dir().join("sessions").join(format!("{name}.repair.json"))
+    repo.own_dir().join("sessions").join(format!("{name}.{what}.json"))
+}
+
+fn file_of(repo: &Repo, session: &str) -> PathBuf {
+    session_file(repo, session, "repair")
+}
+
+/// Begins the counting anew: a person spoke, so what follows is another claim.
+pub(in crate::pipeline) fn forget_repair(repo: &Repo, session: &str) -> Result<(), VerifyError> {
+    let path = file_of(repo, session);
+    match fs::remove_file(&path) {
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+            Err(VerifyError::Io { doing: "remove the repair state", path, why })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the last reconciliation of this session left; nothing if it was the first.

@@ -1,7 +1,7 @@
 //! Which transcript, and what the work is measured against.
 
 use super::{ReconcileRequest, VerifyError};
-use crate::agent::transcript::{Found, Transcript, find_by_id, transcript_folders};
+use crate::agent::transcript::{Found, Transcript, database_with, find_by_id, transcript_folders};
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::host::path::escape;
@@ -17,6 +17,9 @@ pub(super) fn transcript_of(request: &ReconcileRequest, host: &Host) -> Result<O
     match find_by_id(&folders, id) {
         Found::One(file) => Ok(Some(file)),
         Found::Nothing => {
+            if let Some(database) = database_with(&host.env, id)? {
+                return Ok(Some(database));
+            }
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
             Err(refused(format!("no transcript of it lies in {}", places.join(", "))))
         }
