@@ -2,7 +2,8 @@
 
 mod report;
 
+pub use crate::config::Requirement;
 pub use report::{
     Attested, CiDecision, CiReport, Covering, CriterionReport, EvidenceKind, GateFinding, Health, HealthCheck,
-    Requirement, TaskReport,
+    TaskReport,
 };
