@@ -46,6 +46,7 @@ impl Role {
 /// The merge gate (`countersign ci`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the settings file")]
 pub struct GateSettings {
     /// Which evidence is enough: `attested`, `verified` or `either` (the default).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ mod sshsig;
 mod statement;
 mod uncertified;
 
-pub use check::{SignatureState, check_signature};
+pub use check::{SignatureState, check_signature, signatures_tell_apart};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, PAYLOAD_TYPE, Statement, Subject, pae, parse_bundle};
 pub use landing::{Approval, Landing, ReceiptsDigest};
 pub use signers::{AllowedSigners, key_file};
@@ -118,7 +118,9 @@ pub fn write(
         Err(why) => Some(why.to_string()),
     };
     if unsigned.is_some() {
-        envelopes.iter_mut().for_each(|envelope| envelope.signatures.clear());
+        for envelope in &mut envelopes {
+            envelope.signatures.clear();
+        }
     }
     let lines: String = envelopes.iter().map(|envelope| format!("{}\n", envelope.line())).collect();
     repo.add_to_note(&notes_ref()?, commit, &lines, at)?;

@@ -69,7 +69,7 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_on(repo: &Repo, sealed: &Sealed, landed: Option<&TreeId>) -> Result<Replayed, VerifyError> {
+pub(super) fn replay_on(repo: &Repo, sealed: &Sealed, landed: Option<&TreeId>) -> Result<Replayed, VerifyError> {
     let receipts = &sealed.attempt.receipts;
     let incomplete = |part: &str| case::CaseError::Incomplete { commit: sealed.commit.clone(), part: part.to_owned() };
     let decided = receipts.iter().find_map(|r| if let Fact::Decided(d) = &r.fact { Some(d.clone()) } else { None });

@@ -107,3 +107,13 @@ fn in_time(signer: &Signer, now: Timestamp) -> SignatureState {
     }
     SignatureState::Good { principal: signer.principal().to_owned() }
 }
+
+/// Tries the reader of signatures on one that is good and on the same over other words: it has to tell them apart.
+pub fn signatures_tell_apart() -> bool {
+    use ed25519_dalek::{Signer as _, SigningKey};
+    let key = SigningKey::from_bytes(&[1; 32]);
+    let public = key.verifying_key().to_bytes();
+    let signature = key.sign(b"verified").to_bytes();
+    sshsig::verify_ed25519(&public, b"verified", &signature)
+        && !sshsig::verify_ed25519(&public, b"verifier", &signature)
+}

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// The type of an in-toto statement, version 1.
-pub const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 
 /// More envelopes than this are not read from one note.
 const MOST: usize = 256;
