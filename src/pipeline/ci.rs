@@ -4,8 +4,10 @@
 //! tasks it answers for. Each task passes on a note that matches by tree, base, policy and signature, or on our own
 //! judgement. Everything else is held, with words; a gate that cannot say no is broken.
 
+mod attested;
 mod attesting;
 mod believe;
+mod deciding;
 mod evidence;
 mod gate;
 mod guarded;

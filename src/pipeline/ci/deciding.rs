@@ -6,7 +6,12 @@ use super::report::{CiDecision, GateFinding, TaskReport};
 use crate::receipts::{DecisionKind, Reason, State};
 
 /// The decision over everything, without approvals.
-pub(super) fn decide(range: &Range, tasks: &[TaskReport], findings: &[GateFinding], free: bool) -> (CiDecision, Vec<Reason>) {
+pub(super) fn decide(
+    range: &Range,
+    tasks: &[TaskReport],
+    findings: &[GateFinding],
+    free: bool,
+) -> (CiDecision, Vec<Reason>) {
     if !range.conflicts.is_empty() {
         let paths: Vec<String> = range.conflicts.iter().take(10).map(ToString::to_string).collect();
         let text = format!("head and base changed the same places ({}): there is nothing to merge", paths.join(", "));
@@ -40,4 +45,3 @@ pub(super) fn decide(range: &Range, tasks: &[TaskReport], findings: &[GateFindin
     };
     (CiDecision::Held, vec![reason("nothing-checked", text)])
 }
-

@@ -257,7 +257,9 @@ impl<'r> Search<'r> {
                 }
                 let goal = (fork.clone(), self.repo().tree_of(&fork)?);
                 let chain = self.follow(&commit, &tree, &goal)?;
-                if chain.complete {
+                // A landing of a task that nobody asks about here would go unseen.
+                let known = chain.links.iter().all(|link| tasks.contains(&link.landing.task));
+                if chain.complete && known {
                     return Ok(Some(chain));
                 }
             }
