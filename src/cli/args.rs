@@ -43,6 +43,14 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         which: SchemaName,
     },
+    /// Print the completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    Man(ManArgs),
     /// Make a small repository and board in a temporary folder and judge an honest claim and several false ones.
     Tour {
         /// Keep the folder afterwards.
@@ -144,6 +152,16 @@ pub(crate) enum BoardCommand {
     },
     /// Look for defects of the board.
     Check(BoardArgs),
+    /// Check that the board has each task that a commit message names (for git's `commit-msg` hook).
+    Message(MessageArgs),
+}
+
+/// `board message`.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// The file with the message.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// What the board commands share.
@@ -163,6 +181,14 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write `countersign.1` and a page for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `init`.
