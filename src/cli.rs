@@ -1,19 +1,20 @@
 //! Speaks to people: flags in, words and an exit code out. The only code that prints.
 
 mod args;
+mod attest;
 mod board;
+mod ci;
 mod console;
 mod doctor;
 mod exit_code;
-#[cfg_attr(not(test), expect(dead_code, reason = "the command of the merge gate asks it"))]
 mod forge;
 mod init;
 mod manual;
 mod message;
-#[cfg_attr(not(test), expect(dead_code, reason = "the command of the merge gate writes with it"))]
 mod output;
 mod receipts;
 mod schema;
+mod share;
 mod tour;
 mod transcript;
 mod verify;
@@ -26,6 +27,9 @@ use crate::host::Host;
 use crate::host::cancel::Cancel;
 use crate::host::clock::Clock;
 use crate::host::env::Env;
+use crate::integrate::share::ShareError;
+use crate::pipeline::attest::NoteError;
+use crate::pipeline::ci::CiError;
 use crate::pipeline::{Fault, VerifyError};
 use anyhow::Context;
 use args::{BoardCommand, Cli, Command, TranscriptCommand};
@@ -83,6 +87,10 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
+        Command::Ci(args) => ci::run(*args, start, &host, console),
+        Command::Attest { command } => attest::run(command, &start, &host, console),
+        Command::Push(args) => share::push(&args, &start, &host, console),
+        Command::Fetch(args) => share::fetch(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
         Command::Transcript { command: TranscriptCommand::Show { file, json } } => {
             transcript::show(&start.join(file), json, console)
@@ -91,15 +99,33 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
     }
 }
 
+fn by_fault(fault: Fault) -> ExitCode {
+    match fault {
+        Fault::Usage => ExitCode::Usage,
+        Fault::Environment => ExitCode::Environment,
+        Fault::Interrupted => ExitCode::Interrupted,
+        Fault::Bug => ExitCode::Bug,
+    }
+}
+
 /// An error's exit code: ours are typed, anything else is our bug.
 fn code_of(why: &anyhow::Error) -> ExitCode {
     if let Some(known) = why.downcast_ref::<VerifyError>() {
-        return match known.fault() {
-            Fault::Usage => ExitCode::Usage,
-            Fault::Environment => ExitCode::Environment,
-            Fault::Interrupted => ExitCode::Interrupted,
-            Fault::Bug => ExitCode::Bug,
+        return by_fault(known.fault());
+    }
+    if let Some(known) = why.downcast_ref::<CiError>() {
+        return by_fault(known.fault());
+    }
+    if let Some(known) = why.downcast_ref::<NoteError>() {
+        return match known {
+            NoteError::NoCommit(_) => ExitCode::Usage,
+            NoteError::NoNote { .. } => ExitCode::Held,
+            NoteError::Verify(why) => by_fault(why.fault()),
+            _ => ExitCode::Environment,
         };
+    }
+    if let Some(known) = why.downcast_ref::<ShareError>() {
+        return if matches!(known, ShareError::NoRemote(_)) { ExitCode::Usage } else { ExitCode::Environment };
     }
     if let Some(known) = why.downcast_ref::<TranscriptError>() {
         return match known {

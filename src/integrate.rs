@@ -1,12 +1,13 @@
 //! Land a warrant, save what does not land, and take a worktree away only with a proof of either.
 
+pub mod attest;
 pub mod board;
 pub mod books;
 pub mod hooks;
 pub mod land;
 pub mod likeness;
-pub mod note;
 pub mod salvage;
+pub mod share;
 pub mod teardown;
 
 pub use board::{BoardWriteError, with_books, write_board};

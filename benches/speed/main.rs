@@ -12,6 +12,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a program of its own, for people")]
 
 mod flood;
+mod gate;
 mod rows;
 mod stage;
 
@@ -36,6 +37,7 @@ fn main() {
         print!("{}", table(files, &rows));
     }
     print!("{}", flood::measure());
+    print!("{}", gate::measure());
 }
 
 fn plan(mut args: impl Iterator<Item = String>) -> Plan {

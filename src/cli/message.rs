@@ -1,7 +1,7 @@
 //! `countersign board message`: a commit message is checked while it can still be mended.
 //!
-//! The merge gate takes a commit's tasks from the ids at the end of its subject. An id with a slip in it is found here,
-//! by git's `commit-msg` hook, and not by a red job.
+//! The merge gate takes a commit's tasks from the ids in its message. An id with a slip in it is found here, by git's
+//! `commit-msg` hook, and not by a red job.
 
 use super::args::{BoardArgs, MessageArgs};
 use super::board::load;
@@ -9,9 +9,9 @@ use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::pipeline::VerifyError;
+use crate::pipeline::ci::named_ids;
 use crate::task::board::BoardError;
 use crate::task::dependency::Found;
-use crate::task::id::TaskId;
 use anyhow::Context;
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &MessageArgs, start: &Path, host: &Host, console: &mut C
     let mut bytes = Vec::new();
     File::open(&file).and_then(|it| it.take(LONGEST).read_to_end(&mut bytes)).with_context(unread)?;
     let text = String::from_utf8_lossy(&bytes);
-    let ids = task_ids(subject(&text));
+    let ids = named_ids(&without_comments(&text));
     if ids.is_empty() {
         return Ok(ExitCode::Pass);
     }
@@ -37,32 +37,20 @@ pub(super) fn run(args: &MessageArgs, start: &Path, host: &Host, console: &mut C
     };
     let mut code = ExitCode::Pass;
     for id in ids {
-        let why = match board.find(id.as_str()) {
+        let why = match board.find(&id) {
             Ok(Found::One(..)) => continue,
             Ok(_) => "the board has no such task; `countersign board list` shows what it has".to_owned(),
             Err(why) => why.to_string(),
         };
-        console.answer(&visible(&format!("[{id}] at the end of the subject: {why}")));
+        console.answer(&visible(&format!("the message names [{id}]: {why}")));
         code = ExitCode::Fail;
     }
     Ok(code)
 }
 
-/// The first line that is neither empty nor git's own comment.
-fn subject(text: &str) -> &str {
-    text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default()
-}
-
-/// The ids in brackets at the subject's end, in order: `… [w-1] [w-2]`. Brackets around something else are words.
-fn task_ids(subject: &str) -> Vec<TaskId> {
-    let mut ids = Vec::new();
-    let mut rest = subject.trim_end();
-    while let Some((before, id)) = rest.strip_suffix(']').and_then(|inner| inner.rsplit_once('[')) {
-        let Ok(id) = TaskId::new(id.trim()) else { break };
-        ids.insert(0, id);
-        rest = before.trim_end();
-    }
-    ids
+/// Without the lines that git takes away itself.
+fn without_comments(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n").trim_start().to_owned()
 }
 
 #[cfg(test)]
@@ -70,19 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_stand_in_brackets_at_the_end_of_the_subject() {
-        for (text, ids) in [
-            ("feat(w): make it [w-1]", &["w-1"][..]),
-            ("feat(w): make it [w-1] [core-a1b2c] ", &["w-1", "core-a1b2c"]),
-            ("# a comment\n\nfix: x [w-2]\n\nbody [w-3]\n", &["w-2"]),
-            ("fix: [w-1] in the middle", &[]),
-            ("fix: array[0]", &[]),
-            ("fix: x [WIP]", &[]),
-            ("fix: x [skip ci] [w-1]", &["w-1"]),
-            ("", &[]),
-        ] {
-            let found = task_ids(subject(text));
-            assert_eq!(found.iter().map(TaskId::as_str).collect::<Vec<_>>(), ids, "{text}");
-        }
+    fn gits_own_lines_name_no_task() {
+        let ids = |text: &str| named_ids(&without_comments(text));
+        assert_eq!(ids("# [w-3]\n\nfix: x [w-2]\n# On branch topic [w-4]\n"), ["w-2"]);
+        assert_eq!(ids("fix: array[0], [skip ci] and [WIP]\n"), [""; 0]);
     }
 }

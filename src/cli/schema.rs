@@ -5,6 +5,7 @@ use super::console::Console;
 use super::exit_code::ExitCode;
 use crate::config::Settings;
 use crate::pipeline::Outcome;
+use crate::pipeline::ci::CiReport;
 use crate::receipts::Receipt;
 use schemars::schema_for;
 
@@ -13,6 +14,7 @@ pub(super) fn print(which: SchemaName, console: &mut Console) -> anyhow::Result<
         SchemaName::Verify => schema_for!(Outcome),
         SchemaName::Receipt => schema_for!(Receipt),
         SchemaName::Settings => schema_for!(Settings),
+        SchemaName::Ci => schema_for!(CiReport),
     };
     console.json(&schema)?;
     Ok(ExitCode::Pass)

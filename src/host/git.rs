@@ -12,8 +12,10 @@ mod diff;
 mod index;
 mod keys;
 mod merge;
+mod notes;
 mod objects;
 mod refs;
+mod union;
 
 pub use checkout::{BranchMove, Obstacle};
 pub use command::{Git, Output, Running};
@@ -21,6 +23,7 @@ pub use diff::{Change, ChangeKind};
 pub use index::has_no_marks;
 pub use keys::signing_key;
 pub use merge::Merged;
+pub use notes::{LARGEST_NOTE, Notes};
 pub use objects::{Entry, EntryKind, NewEntry};
 pub use refs::{RefMove, RefName};
 

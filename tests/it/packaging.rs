@@ -232,7 +232,7 @@ fn a_commit_that_names_a_task_the_board_lacks_is_refused_by_the_hook() {
     }
     let (made, said) = commit("feat(core): make it [core-010]");
     assert!(!made);
-    assert!(said.contains("[core-010] at the end of the subject: the board has no such task"), "{said}");
+    assert!(said.contains("the message names [core-010]: the board has no such task"), "{said}");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "fix: an array[0]");
 }
 

@@ -6,6 +6,7 @@ mod board;
 mod crew;
 mod fake;
 mod fingerprint;
+mod forge;
 mod invariants;
 mod outcome;
 mod repo;
@@ -17,6 +18,7 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
+    forge::{Forge, Gated},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
     repo::{TestRepo, skip, variable, write, write_script},

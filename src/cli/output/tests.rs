@@ -218,7 +218,7 @@ fn a_broken_gate_is_an_error_and_no_successful_execution() {
     assert_eq!(log["runs"][0]["invocations"][0]["exitCode"], 4);
     assert!(command::annotations(&entries)[0].starts_with("::error title=countersign%3A gate-health::canary"));
     assert_eq!(check_run::body(&shown, &entries, None)["conclusion"], "failure");
-    assert!(text::lines(&shown).contains(&"gate     DOES NOT WORK".to_owned()));
+    assert!(text::lines(&shown).contains(&"gate     BROKEN: canary".to_owned()));
     assert!(junit::document(&shown).contains("<error message=\"it was let through\">"));
 }
 

@@ -1,6 +1,6 @@
 //! The answer for a terminal.
 
-use crate::pipeline::ci::{Attested, CiDecision, CiReport, Covering, EvidenceKind, GateFinding, TaskReport};
+use crate::pipeline::ci::{Attested, CiDecision, CiReport, Covering, GateFinding, TaskReport};
 use crate::receipts::DecisionKind;
 
 /// The lines, in the order of `verify`'s: what was judged, what was found, what follows.
@@ -15,10 +15,10 @@ pub(super) fn lines(report: &CiReport) -> Vec<String> {
         ),
         tree(report),
     ];
-    lines.push(format!("gate     {}", if report.health.works { "can say no" } else { "DOES NOT WORK" }));
-    for check in &report.health.checks {
-        lines.push(format!("  {:<8}{}: {}", if check.works { "works" } else { "BROKEN" }, check.name, check.text));
-    }
+    let tried: Vec<&str> = report.health.checks.iter().map(|check| check.name.as_str()).collect();
+    lines.push(format!("gate     {}: {}", if report.health.works { "works" } else { "BROKEN" }, tried.join(" ")));
+    let broken = report.health.checks.iter().filter(|check| !check.works);
+    lines.extend(broken.map(|check| format!("  {}: {}", check.name, check.text)));
     if !report.findings.is_empty() {
         lines.push("range".to_owned());
         findings(&report.findings, &mut lines);
@@ -40,13 +40,15 @@ fn tree(report: &CiReport) -> String {
 
 fn of_task(task: &TaskReport, lines: &mut Vec<String>) {
     let title = if task.title.is_empty() { String::new() } else { format!(" {}", task.title) };
-    lines.push(format!("task     {}{title} ({})", task.id, task.because));
-    let evidence = match task.evidence {
-        EvidenceKind::Attested | EvidenceKind::Remerged => attested(task.evidence, task.attested.as_ref()),
-        EvidenceKind::Verified => "verified by this run".to_owned(),
-        EvidenceKind::None => "no evidence".to_owned(),
-    };
-    lines.push(format!("  {}, {evidence}", word(task)));
+    let word = if task.passes { "passes" } else { "does not pass" };
+    lines.push(format!(
+        "task     {}{title}: {word} ({}, {}; {})",
+        task.id,
+        task.decision.word(),
+        task.evidence.word(),
+        task.because
+    ));
+    lines.extend(task.attested.as_ref().map(attested));
     for criterion in &task.criteria {
         let by = if criterion.covered_by.is_empty() {
             String::new()
@@ -59,14 +61,13 @@ fn of_task(task: &TaskReport, lines: &mut Vec<String>) {
     lines.extend(task.reasons.iter().map(|reason| format!("  {}: {}", reason.code, reason.text)));
 }
 
-fn attested(kind: EvidenceKind, note: Option<&Attested>) -> String {
-    let Some(note) = note else { return kind.word().to_owned() };
+fn attested(note: &Attested) -> String {
     let signer = match (&note.signer, &note.role) {
         (Some(signer), Some(role)) => format!("signed by {signer} as {role}"),
         (Some(signer), None) => format!("signed by {signer}"),
         (None, _) => "not signed".to_owned(),
     };
-    format!("{} evidence of {} ({signer}, verifier {})", kind.word(), note.commit.short(), note.verifier)
+    format!("  note     on {}, {signer}, verifier {}", note.commit.short(), note.verifier)
 }
 
 fn findings(findings: &[GateFinding], lines: &mut Vec<String>) {
@@ -113,7 +114,7 @@ pub(super) fn headline(decision: CiDecision) -> &'static str {
         CiDecision::Pass => "PASS",
         CiDecision::Fail => "FAIL",
         CiDecision::Held => "HELD for a person",
-        CiDecision::Broken => "BROKEN: the gate itself does not work, so nothing it says counts",
+        CiDecision::Broken => "BROKEN: the gate cannot say no, so it says nothing",
     }
 }
 

@@ -2,23 +2,11 @@
 //!
 //! All texts that came from a repository are raw here; whoever prints them escapes them.
 
+use crate::config::Requirement;
 use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::{DecisionKind, Reason, Remedy, State};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// Which evidence is enough (`--require`, `gate: {require}` at the base).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Requirement {
-    /// Only a note that matches; nothing is judged here.
-    Attested,
-    /// Only what this run judged itself.
-    Verified,
-    /// A note that matches, else our own judgement.
-    #[default]
-    Either,
-}
 
 /// How the gate decides about the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
