@@ -7,7 +7,11 @@ mod ci;
 mod console;
 mod doctor;
 mod exit_code;
+mod forge;
 mod init;
+mod manual;
+mod message;
+mod output;
 mod receipts;
 mod schema;
 mod share;
@@ -66,6 +70,9 @@ pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
 fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<ExitCode> {
     let start = start_folder(cli.directory)?;
     let host = host_of_process(cancel)?;
+    if host.env.text("GITHUB_ACTIONS") == Some("true") {
+        console.be_order_free();
+    }
     match cli.command {
         Command::Verify(args) => verify::run(*args, start, &host, console),
         Command::Board { command: BoardCommand::List(args) } => board::list(&args, &start, &host, console),
@@ -73,7 +80,10 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
             board::show(&task, &args, &start, &host, console)
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
+        Command::Board { command: BoardCommand::Message(args) } => message::run(&args, &start, &host, console),
         Command::Doctor(args) => doctor::run(&args, &start, &host, console),
+        Command::Completions { shell } => Ok(manual::completions(shell, console)),
+        Command::Man(args) => manual::man(&args, &start, console),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
@@ -122,6 +132,9 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             TranscriptError::Unreadable { .. } => ExitCode::Environment,
             TranscriptError::Foreign { .. } | TranscriptError::Mixed { .. } => ExitCode::Usage,
         };
+    }
+    if why.is::<output::UsageError>() || why.is::<forge::ForgeError>() {
+        return ExitCode::Usage;
     }
     if why.is::<KitError>() || why.is::<std::io::Error>() { ExitCode::Environment } else { ExitCode::Bug }
 }

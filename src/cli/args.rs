@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::output::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -54,6 +55,14 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         which: SchemaName,
     },
+    /// Print the completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    Man(ManArgs),
     /// Make a small repository and board in a temporary folder and judge an honest claim and several false ones.
     Tour {
         /// Keep the folder afterwards.
@@ -157,6 +166,16 @@ pub(crate) enum BoardCommand {
     },
     /// Look for defects of the board.
     Check(BoardArgs),
+    /// Check that the board has each task that a commit message names (for git's `commit-msg` hook).
+    Message(MessageArgs),
+}
+
+/// `board message`.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// The file with the message.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// What the board commands share.
@@ -176,6 +195,14 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write `countersign.1` and a page for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `init`.
@@ -211,10 +238,11 @@ pub(crate) struct CaseArgs {
 /// `ci`.
 #[derive(Debug, Args)]
 pub(crate) struct CiArgs {
-    /// What the change is merged into: settings, tasks and trust are read there [default: as `verify`].
+    /// What the change is merged into: settings, tasks and trust are read there [default: as the forge's event or
+    /// pre-commit says, else as `verify`].
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// What is judged [default: HEAD].
+    /// What is judged [default: as the forge's event or pre-commit says, else HEAD].
     #[arg(long, value_name = "REV")]
     pub(crate) head: Option<String>,
     /// Which evidence is enough [default: the settings at the base, else either].
@@ -225,8 +253,8 @@ pub(crate) struct CiArgs {
     pub(crate) verifier: Option<String>,
     /// The forms of the answer.
     #[arg(long, value_name = "FORMS", value_enum, value_delimiter = ',', default_value = "text")]
-    pub(crate) format: Vec<CiFormat>,
-    /// Where forms that are files go.
+    pub(crate) format: Vec<Format>,
+    /// The folder for the forms that are files; without it one document goes to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Sign what this run verified itself, as a note on the head.
@@ -243,15 +271,6 @@ pub(crate) enum EvidenceWord {
     Verified,
     /// A note that matches, else a judgement of our own.
     Either,
-}
-
-/// A form of the gate's answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CiFormat {
-    /// For a terminal.
-    Text,
-    /// One JSON document.
-    Json,
 }
 
 /// `attest`.

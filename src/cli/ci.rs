@@ -1,23 +1,33 @@
 //! `countersign ci`.
 
-use super::args::{CiArgs, CiFormat, EvidenceWord};
+use super::args::{CiArgs, EvidenceWord};
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
-use super::verify::count;
+use super::forge;
+use super::output::{self, Wanted};
 use crate::config::Requirement;
 use crate::host::Host;
-use crate::pipeline::ci::{self, CiDecision, CiReport, CiRequest, GateFinding, TaskReport};
-use crate::receipts::State;
+use crate::host::git::Repo;
+use crate::host::path::RepoPath;
+use crate::pipeline::VerifyError;
+use crate::pipeline::ci::{self, CiDecision, CiRequest};
 use std::path::PathBuf;
 
 pub(super) fn run(args: CiArgs, start: PathBuf, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
-    let request = CiRequest {
-        start,
-        base: args.base,
-        head: args.head,
-        require: args.require.map(requirement),
-        verifier: args.verifier,
-    };
+    let wanted = Wanted::settled(args.format, args.output.map(|folder| start.join(folder)))?;
+    let repo = Repo::discover(host, &start).map_err(VerifyError::from)?;
+    let (mut base, mut head) = (args.base, args.head);
+    // What was named by hand holds; the forge is asked for the rest.
+    if (base.is_none() || head.is_none())
+        && let Some(review) = forge::review(&host.env)?
+    {
+        let found = review.base(|rev| repo.resolve(rev).is_ok_and(|commit| commit.is_some())).to_owned();
+        let fork = if review.fork { " from another repository" } else { "" };
+        console.say(&visible(&format!("· {}{fork}: head {} on base {found}", review.event, review.head)));
+        base.get_or_insert(found);
+        head.get_or_insert(review.head);
+    }
+    let request = CiRequest { start, base, head, require: args.require.map(requirement), verifier: args.verifier };
     let report = if args.attest {
         let (report, noted) = ci::run_and_attest(&request, host, console)?;
         match noted.map(|noted| noted.unsigned) {
@@ -29,12 +39,10 @@ pub(super) fn run(args: CiArgs, start: PathBuf, host: &Host, console: &mut Conso
     } else {
         ci::run(&request, host, console)?
     };
-    for format in &args.format {
-        match format {
-            CiFormat::Text => print(&report, console),
-            CiFormat::Json => console.json(&report)?,
-        }
-    }
+    let is_here = |path: &RepoPath| {
+        report.tree.as_ref().is_some_and(|tree| repo.entry(tree, path).is_ok_and(|entry| entry.is_some()))
+    };
+    output::publish(&report, &wanted, &is_here, host, console)?;
     Ok(code(report.decision))
 }
 
@@ -53,63 +61,4 @@ fn requirement(word: EvidenceWord) -> Requirement {
         EvidenceWord::Verified => Requirement::Verified,
         EvidenceWord::Either => Requirement::Either,
     }
-}
-
-/// Prints a report for people: what was judged, on which evidence, what follows.
-fn print(report: &CiReport, console: &mut Console) {
-    console.answer(&visible(&format!("base     {} ({})", report.base, report.base_rule)));
-    console.answer(&format!(
-        "head     {} ({}, {})",
-        report.head,
-        count(report.commits, "commit"),
-        count(report.changed, "changed path")
-    ));
-    match &report.tree {
-        Some(tree) if report.merged => console.answer(&format!("tree     {tree} (head merged into base)")),
-        Some(tree) => console.answer(&format!("tree     {tree} (the head's own)")),
-        None => console.answer("tree     none: head and base do not merge"),
-    }
-    let tried: Vec<&str> = report.health.checks.iter().map(|check| check.name.as_str()).collect();
-    let state = if report.health.works { "works" } else { "BROKEN" };
-    console.answer(&format!("gate     {state}: {}", tried.join(" ")));
-    for task in &report.tasks {
-        print_task(task, console);
-    }
-    for finding in &report.findings {
-        print_finding(finding, console);
-    }
-    let word = match report.decision {
-        CiDecision::Pass => "PASS",
-        CiDecision::Fail => "FAIL",
-        CiDecision::Held => "HELD for a person",
-        CiDecision::Broken => "BROKEN: the gate cannot say no, so it says nothing",
-    };
-    console.answer(&format!("decision {word}"));
-    for reason in &report.reasons {
-        console.answer(&visible(&format!("  {}: {}", reason.code, reason.text)));
-    }
-}
-
-fn print_task(task: &TaskReport, console: &mut Console) {
-    let word = if task.passes { "passes" } else { "does not pass" };
-    let title = if task.title.is_empty() { String::new() } else { format!(" {}", task.title) };
-    console.answer(&visible(&format!(
-        "task     {}{title}: {word} ({}, {}; {})",
-        task.id,
-        task.decision.word(),
-        task.evidence.word(),
-        task.because
-    )));
-    for reason in &task.reasons {
-        console.answer(&visible(&format!("  {}: {}", reason.code, reason.text)));
-    }
-    for finding in task.findings.iter().filter(|finding| finding.state >= State::Ask) {
-        print_finding(finding, console);
-    }
-}
-
-fn print_finding(finding: &GateFinding, console: &mut Console) {
-    let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-    let place = if finding.place.is_empty() { String::new() } else { format!("{}{line}: ", finding.place) };
-    console.answer(&visible(&format!("  {:<8}{}: {place}{}", finding.state.word(), finding.check, finding.observed)));
 }

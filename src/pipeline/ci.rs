@@ -24,6 +24,7 @@ pub use report::{
     Attested, CiDecision, CiReport, Covering, CriterionReport, EvidenceKind, GateFinding, Health, HealthCheck,
     TaskReport,
 };
+pub use wanted::named_ids;
 
 use super::{Fault, Observer, VerifyError};
 use crate::claim::BaseError;

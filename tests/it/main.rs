@@ -32,6 +32,7 @@ mod drive;
 mod encoding;
 mod footing;
 mod gate;
+mod gate_workflow;
 mod gateway;
 mod hostile;
 mod house;
@@ -42,6 +43,7 @@ mod landing;
 mod line_endings;
 #[path = "../fakes/model.rs"]
 mod model;
+mod packaging;
 mod probes;
 mod process;
 mod prompt;

@@ -40,7 +40,7 @@ pub(super) struct TaskPage {
 
 /// The task ids that a message names: `[id]` in its subject, in the lines of a squashed list, at the end of a line, and
 /// `Task:` trailers.
-pub(super) fn named_ids(message: &str) -> Vec<String> {
+pub fn named_ids(message: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |id: &str| {
         if TaskId::new(id).is_ok() && !found.iter().any(|known| known == id) {
