@@ -118,7 +118,7 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
     }
     if let Some(known) = why.downcast_ref::<NoteError>() {
         return match known {
-            NoteError::NoCommit(_) => ExitCode::Usage,
+            NoteError::NoCommit(_) | NoteError::Key { .. } => ExitCode::Usage,
             NoteError::NoNote { .. } => ExitCode::Held,
             NoteError::Verify(why) => by_fault(why.fault()),
             _ => ExitCode::Environment,

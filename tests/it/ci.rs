@@ -349,3 +349,20 @@ fn a_document_of_the_gate_is_what_its_schema_says() {
     let errors: Vec<String> = validator.iter_errors(&gated.document).map(|why| why.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}\n{}", gated.outcome);
 }
+
+#[test]
+fn the_number_of_git_programs_does_not_grow_with_the_number_of_attested_commits() {
+    let forge = Forge::landed("");
+    let base = forge.stage.base.clone();
+    let words = ["ci", "--base", &base, "--head", "HEAD", "--require", "attested"];
+    let (outcome, few) = forge.stage.repo.run_counting_git(&words);
+    outcome.exits(0);
+    forge.land_more(25);
+    let (outcome, many) = forge.stage.repo.run_counting_git(&words);
+    outcome.exits(0).says("26 commits");
+    assert_eq!(few.len(), many.len(), "{many:#?}");
+    // One of them without its note is a gap.
+    let middle = forge.git(&forge.top(), &["rev-parse", "HEAD~9"]);
+    forge.drop_note(&middle);
+    forge.developer(&words).exits(3).says(&middle[..12]);
+}
