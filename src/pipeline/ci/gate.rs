@@ -2,7 +2,7 @@
 
 use super::attested::{Covered, Reach};
 use super::believe::Trust;
-use super::deciding;
+use super::deciding::{self, Scope};
 use super::evidence::{Chain, Search};
 use super::guarded;
 use super::health::try_gate;
@@ -281,7 +281,16 @@ impl Gate<'_> {
             let reasons = broken.map(|check| reason("gate-broken", format!("{}: {}", check.name, check.text)));
             return Ok((CiDecision::Broken, reasons.collect()));
         }
-        let (decision, reasons) = deciding::decide(self.range, tasks, findings, self.is_free());
+        let (decision, reasons) = deciding::decide(
+            Scope {
+                conflicts: &self.range.conflicts,
+                ends: &format!("{}..{}", self.range.base.commit.short(), self.range.head.short()),
+                commits: self.range.members.len(),
+                free: self.is_free(),
+            },
+            tasks,
+            findings,
+        );
         if decision == CiDecision::Held
             && let Some(approval) = released(self.range, self.trust, &reasons)?
         {
