@@ -7,6 +7,7 @@
 mod attested;
 mod attesting;
 mod believe;
+mod codes;
 mod deciding;
 mod evidence;
 mod gate;
@@ -19,6 +20,7 @@ mod report;
 mod wanted;
 
 pub use crate::config::Requirement;
+pub use codes::GATE_CODES;
 pub use gate::run;
 pub use report::{
     Attested, CiDecision, CiReport, Covering, CriterionReport, EvidenceKind, GateFinding, Health, HealthCheck,

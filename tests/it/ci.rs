@@ -366,3 +366,25 @@ fn the_number_of_git_programs_does_not_grow_with_the_number_of_attested_commits(
     forge.drop_note(&middle);
     forge.developer(&words).exits(3).says(&middle[..12]);
 }
+
+#[test]
+fn every_code_of_the_gate_is_explained_once() {
+    let mut codes: Vec<&str> = countersign::pipeline::ci::GATE_CODES.iter().map(|(code, _)| *code).collect();
+    let count = codes.len();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), count);
+    // What the sources give as a code stands in the table.
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pipeline/ci");
+    let call =
+        regex::Regex::new(r#"(?:\breason|held|reject|bad|Err\(\()\(?(?:wanted, )?"([a-z]+(?:-[a-z]+)+)""#).unwrap();
+    let mut seen = 0;
+    for name in ["attested.rs", "believe.rs", "deciding.rs", "gate.rs", "own.rs", "released.rs"] {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        for found in call.captures_iter(&text) {
+            seen += 1;
+            assert!(codes.contains(&&found[1]), "{name}: {} is not explained", &found[1]);
+        }
+    }
+    assert!(seen > 12, "only {seen} codes found: the reader of sources is broken");
+}
