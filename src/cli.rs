@@ -121,7 +121,7 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
             NoteError::NoCommit(_) | NoteError::Key { .. } => ExitCode::Usage,
             NoteError::NoNote { .. } => ExitCode::Held,
             NoteError::Verify(why) => by_fault(why.fault()),
-            _ => ExitCode::Environment,
+            NoteError::Git(_) => ExitCode::Environment,
         };
     }
     if let Some(known) = why.downcast_ref::<ShareError>() {
