@@ -7,6 +7,7 @@ mod crew;
 mod fake;
 mod fingerprint;
 mod forge;
+mod installed;
 mod invariants;
 mod outcome;
 mod repo;
@@ -19,6 +20,7 @@ pub(crate) use {
     fake::FakeVerifier,
     fingerprint::Fingerprint,
     forge::{Forge, Gated},
+    installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
     repo::{TestRepo, skip, variable, write, write_script},
