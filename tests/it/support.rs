@@ -19,7 +19,7 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
-    forge::{Forge, Gated},
+    forge::Forge,
     installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
