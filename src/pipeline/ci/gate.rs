@@ -15,6 +15,7 @@ use super::{CiError, CiRequest};
 use crate::config::Requirement;
 use crate::config::glob::Glob;
 use crate::host::Host;
+use crate::host::git::Change;
 use crate::host::ids::CommitId;
 use crate::integrate::likeness::foreign_paths;
 use crate::pipeline::{Fault, Observer, Outcome, TaskWord, VerifyError};
@@ -130,7 +131,7 @@ impl Gate<'_> {
     /// True if the settings at the base need no evidence for any of the changed paths.
     fn is_free(&self) -> bool {
         let free: Vec<Glob> = self.range.settings.gate.free.iter().filter_map(|glob| Glob::new(glob).ok()).collect();
-        let paths: Vec<_> = self.range.changed.iter().flat_map(|change| change.paths()).collect();
+        let paths: Vec<_> = self.range.changed.iter().flat_map(Change::paths).collect();
         if paths.is_empty() {
             return self.range.settings.gate.free.iter().any(|glob| glob == "**");
         }
