@@ -151,7 +151,7 @@ impl Forge {
     pub(crate) fn clone_as(&self, name: &str, options: &[&str]) -> PathBuf {
         let place = self.stage.repo.root().join(name);
         let url = format!("file://{}", self.remote.display());
-        let words = [&["clone", "-q"], options, &[&url, place.to_str().unwrap()]].concat();
+        let words = [&["clone", "-q"], options, &[url.as_str(), place.to_str().unwrap()]].concat();
         self.git(self.stage.repo.root(), &words);
         self.sign_with(&place, name.split('-').next().unwrap());
         place
