@@ -78,7 +78,8 @@ fn a_key_that_the_base_does_not_allow_signs_for_nobody() {
     // Nor does a branch that brings its own allowed signers: those of the base count.
     let key = std::fs::read_to_string(forge.public_key("stranger")).unwrap();
     forge.commit(".agentheim/allowed_signers", &format!("x namespaces=\"countersign\" {key}"), "trust me");
-    forge.job("ci-2", ATTESTED).is("held", 3).because(&["unknown-key"]).finds(&["gate-changed", "who may sign"]);
+    let gated = forge.job("ci-2", ATTESTED).is("held", 3).because(&["not-attested", "gate-changed"]);
+    gated.finds(&["gate-changed", "who may sign"]);
 }
 
 #[test]
@@ -355,11 +356,12 @@ fn the_number_of_git_programs_does_not_grow_with_the_number_of_attested_commits(
     let forge = Forge::landed("");
     let base = forge.stage.base.clone();
     let words = ["ci", "--base", &base, "--head", "HEAD", "--require", "attested"];
-    let (outcome, few) = forge.stage.repo.run_counting_git(&words);
+    let (outcome, few) = forge.count_git(&words);
     outcome.exits(0);
     forge.land_more(25);
-    let (outcome, many) = forge.stage.repo.run_counting_git(&words);
+    let (outcome, many) = forge.count_git(&words);
     outcome.exits(0).says("26 commits");
+    assert!(few.len() > 5, "{few:#?}");
     assert_eq!(few.len(), many.len(), "{many:#?}");
     // One of them without its note is a gap.
     let middle = forge.git(&forge.top(), &["rev-parse", "HEAD~9"]);

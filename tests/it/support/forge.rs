@@ -147,6 +147,25 @@ impl Forge {
         self.stage.repo.run_with(clone, args, vars, b"")
     }
 
+    /// The binary in the developer's clone, and the git programs that it starts outside of boxes, one line each.
+    pub(crate) fn count_git(&self, args: &[&str]) -> (Outcome, Vec<String>) {
+        let root = self.stage.repo.root();
+        let list = root.join("gits");
+        std::fs::write(&list, "").unwrap();
+        let git = self.stage.repo.host().git;
+        let script = format!(
+            "#!/bin/sh\necho \"$*\" 2>/dev/null >> '{}' || true\nexec '{}' \"$@\"\n",
+            list.display(),
+            git.display()
+        );
+        super::write_script(&root.join("counting/git"), &script);
+        let mut path = root.join("counting").into_os_string();
+        path.push(":");
+        path.push(super::variable("PATH").unwrap());
+        let outcome = self.run_with(&self.top(), args, &[("PATH", &path)]);
+        (outcome, std::fs::read_to_string(&list).unwrap().lines().map(str::to_owned).collect())
+    }
+
     /// A fresh clone, its `origin` the remote; `options` are those of `git clone`.
     pub(crate) fn clone_as(&self, name: &str, options: &[&str]) -> PathBuf {
         let place = self.stage.repo.root().join(name);
