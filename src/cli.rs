@@ -118,10 +118,10 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
     }
     if let Some(known) = why.downcast_ref::<NoteError>() {
         return match known {
-            NoteError::NoCommit(_) => ExitCode::Usage,
+            NoteError::NoCommit(_) | NoteError::Key { .. } => ExitCode::Usage,
             NoteError::NoNote { .. } => ExitCode::Held,
             NoteError::Verify(why) => by_fault(why.fault()),
-            _ => ExitCode::Environment,
+            NoteError::Git(_) => ExitCode::Environment,
         };
     }
     if let Some(known) = why.downcast_ref::<ShareError>() {

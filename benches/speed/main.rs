@@ -4,6 +4,7 @@
 //! cargo bench                                     3k, 10k and 50k files, 9 rounds
 //! cargo bench -- --quick                          3k files, 3 rounds
 //! cargo bench -- --files 3000,100000 --rounds 5
+//! cargo bench -- --gate                           the merge gate alone
 //! ```
 //! Milliseconds depend on the machine and on its other work; the ratios are what the targets are about. Every round runs
 //! every row once, forwards and backwards in turn, so that a busy moment hits all of them; a ratio is the median of the
@@ -30,13 +31,16 @@ struct Plan {
 fn main() {
     let plan = plan(std::env::args().skip(1));
     println!("{:>7}  {:<38} {:>10} {:>10}  target", "files", "what", "median ms", "compared");
+    let plan_is_whole = !plan.files.is_empty();
     for files in plan.files {
         let stage = Stage::build(files);
         let mut rows = rows::rows(&stage);
         measure(&mut rows, plan.rounds);
         print!("{}", table(files, &rows));
     }
-    print!("{}", flood::measure());
+    if plan_is_whole {
+        print!("{}", flood::measure());
+    }
     print!("{}", gate::measure());
 }
 
@@ -51,12 +55,13 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
                 .collect::<Vec<u32>>()
         };
         match arg.as_str() {
+            "--gate" => plan = Plan { files: Vec::new(), rounds: 0 },
             "--quick" => plan = Plan { files: vec![3_000], rounds: 3 },
             "--files" => plan.files = number_list(),
             "--rounds" => plan.rounds = number_list()[0].max(1) as usize,
             // Cargo's own word to a bench without a harness.
             "--bench" => {}
-            other => panic!("unknown argument {other}; known are --quick, --files N,N and --rounds N"),
+            other => panic!("unknown argument {other}; known are --quick, --gate, --files N,N and --rounds N"),
         }
     }
     plan

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::host::git::Repo;
 use crate::integrate::attest::{AllowedSigners, key_file, parse_bundle};
 use crate::pipeline::VerifyError;
-use crate::pipeline::attest::{Standing, note_of, show_note, verify_note};
+use crate::pipeline::attest::{NoteError, Standing, note_of, show_note, verify_note};
 use crate::pipeline::ci::{CiRequest, approve};
 use std::io::Read;
 use std::path::Path;
@@ -46,13 +46,12 @@ fn open(start: &Path, host: &Host) -> Result<Repo, VerifyError> {
 fn key_of(args: &NoteArgs, start: &Path) -> anyhow::Result<Option<AllowedSigners>> {
     let Some(file) = &args.key else { return Ok(None) };
     let file = start.join(file);
-    let usage = |why: String| VerifyError::NoSuchTask { word: file.display().to_string(), why };
+    let refused = |why: &str| NoteError::Key { path: file.clone(), why: why.to_owned() };
     let mut bytes = Vec::new();
     std::fs::File::open(&file)
         .and_then(|open| open.take(LARGEST_KEY).read_to_end(&mut bytes))
-        .map_err(|why| usage(why.to_string()))?;
-    let known = "it is no public key (OpenSSH or PEM of Ed25519) and no file of allowed signers";
-    Ok(Some(key_file(&bytes).ok_or_else(|| usage(known.to_owned()))?))
+        .map_err(|why| refused(&why.to_string()))?;
+    Ok(Some(key_file(&bytes).ok_or_else(|| refused("it holds none"))?))
 }
 
 fn show(args: &NoteArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {

@@ -16,6 +16,7 @@ use crate::receipts::ledger::to_lines;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// The ledger of a sealed case is read no further.
 const LARGEST: u64 = 256 << 20;
@@ -32,6 +33,14 @@ pub enum NoteError {
     NoNote {
         /// The commit.
         commit: CommitId,
+    },
+    /// A file that is no key.
+    #[error("cannot take {path} as a key: {why}; give a public key (OpenSSH, or Ed25519 in PEM) or a file of allowed signers", path = path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
     },
     /// The settings or the case.
     #[error(transparent)]
@@ -216,9 +225,7 @@ pub fn verify_note(repo: &Repo, rev: &str, key: Option<&AllowedSigners>) -> Resu
     let named = summary.is_some_and(|one| one.predicate["inputAttestations"].to_string().contains(&digest(&bytes)));
     let text = if named { "the summary names the landing by its digest" } else { "no summary names the landing" };
     add("statements", if named { Standing::Good } else { Standing::Bad }, text.to_owned());
-    for check in replayed(repo, &landing)? {
-        checks.push(check);
-    }
+    checks.extend(replayed(repo, &landing)?);
     Ok(VerifiedNote { commit, checks })
 }
 

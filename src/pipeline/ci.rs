@@ -4,8 +4,11 @@
 //! tasks it answers for. Each task passes on a note that matches by tree, base, policy and signature, or on our own
 //! judgement. Everything else is held, with words; a gate that cannot say no is broken.
 
+mod attested;
 mod attesting;
 mod believe;
+mod codes;
+mod deciding;
 mod evidence;
 mod gate;
 mod guarded;
@@ -17,6 +20,7 @@ mod report;
 mod wanted;
 
 pub use crate::config::Requirement;
+pub use codes::GATE_CODES;
 pub use gate::run;
 pub use report::{
     Attested, CiDecision, CiReport, Covering, CriterionReport, EvidenceKind, GateFinding, Health, HealthCheck,

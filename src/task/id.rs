@@ -293,7 +293,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
         /// N3.
         #[test]
-        fn minted_ids_are_well_formed_tokens(random: u64) {
+        fn n3_minted_ids_are_well_formed_tokens(random: u64) {
             let id = TaskId::mint("two-words", random).unwrap();
             prop_assert_eq!(classify(id.as_str()), IdClass::Token);
             prop_assert_eq!(id.context(), "two-words");

@@ -1,28 +1,10 @@
 //! Check `tests-bite` through the real binary: for every denial its honest twin, by runner.
 
 use crate::support::trial::{ID, Trial};
-use crate::support::{Board, FakeVerifier, Outcome};
+use crate::support::{Board, FakeVerifier, Outcome, has_node, has_pytest};
 use serde_json::Value;
-use std::process::Command;
 
 type Files<'a> = &'a [(&'a str, &'a str)];
-
-/// True if the tool is there; says so visibly if not.
-fn has(program: &str, args: &[&str]) -> bool {
-    let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
-    if !found {
-        println!("SKIPPED: `{program} {}` does not work on this machine", args.join(" "));
-    }
-    found
-}
-
-fn has_node() -> bool {
-    has("node", &["--version"])
-}
-
-fn has_pytest() -> bool {
-    has("python3", &["-m", "pytest", "--version"])
-}
 
 /// A trial whose project is these files, tested by this command.
 fn trial(kind: &str, criteria: &[&str], command: &str, more: &str, base: Files<'_>) -> Trial {

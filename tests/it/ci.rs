@@ -145,10 +145,7 @@ fn a_base_that_moved_so_that_the_merge_is_broken_is_refused_although_each_side_w
     let forge = Forge::landed("");
     // Each side's tests are green; together they are not.
     forge.base_moves("tests/alone.sh", "[ ! -f done.txt ]\n");
-    forge.job("ci", ATTESTED).is("held", 3);
-    let clone = forge.stage.repo.root().join("ci");
-    let gated = forge.judge_in(&clone, &["--base", "origin/main", "--head", "origin/pr"]);
-    assert_ne!(gated.outcome.code, Some(0), "{}", gated.outcome);
+    forge.job("ci", ATTESTED).is("fail", 1).because(&["tests-run"]).rests_on(TASK, "remerged");
 }
 
 #[test]
@@ -351,4 +348,43 @@ fn a_document_of_the_gate_is_what_its_schema_says() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&gated.document).map(|why| why.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}\n{}", gated.outcome);
+}
+
+#[test]
+fn the_number_of_git_programs_does_not_grow_with_the_number_of_attested_commits() {
+    let forge = Forge::landed("");
+    let base = forge.stage.base.clone();
+    let words = ["ci", "--base", &base, "--head", "HEAD", "--require", "attested"];
+    let (outcome, few) = forge.stage.repo.run_counting_git(&words);
+    outcome.exits(0);
+    forge.land_more(25);
+    let (outcome, many) = forge.stage.repo.run_counting_git(&words);
+    outcome.exits(0).says("26 commits");
+    assert_eq!(few.len(), many.len(), "{many:#?}");
+    // One of them without its note is a gap.
+    let middle = forge.git(&forge.top(), &["rev-parse", "HEAD~9"]);
+    forge.drop_note(&middle);
+    forge.developer(&words).exits(3).says(&middle[..12]);
+}
+
+#[test]
+fn every_code_of_the_gate_is_explained_once() {
+    let mut codes: Vec<&str> = countersign::pipeline::ci::GATE_CODES.iter().map(|(code, _)| *code).collect();
+    let count = codes.len();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), count);
+    // What the sources give as a code stands in the table.
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pipeline/ci");
+    let call =
+        regex::Regex::new(r#"(?:\breason|held|reject|bad|Err\(\()\(?(?:wanted, )?"([a-z]+(?:-[a-z]+)+)""#).unwrap();
+    let mut seen = 0;
+    for name in ["attested.rs", "believe.rs", "deciding.rs", "gate.rs", "own.rs", "released.rs"] {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        for found in call.captures_iter(&text) {
+            seen += 1;
+            assert!(codes.contains(&&found[1]), "{name}: {} is not explained", &found[1]);
+        }
+    }
+    assert!(seen > 12, "only {seen} codes found: the reader of sources is broken");
 }

@@ -1,9 +1,9 @@
 //! `tests-collected`: each way a test file can be left out, beside the honest twin that a runner takes up.
 
 use crate::rooms::Ground;
-use crate::runners::{Files, claim_of, has, inspection, sides};
+use crate::runners::{Files, claim_of, inspection, sides};
 use crate::support::trial::{ID, Trial};
-use crate::support::{Board, Outcome};
+use crate::support::{Board, Outcome, has_node, has_pytest};
 use countersign::config::Settings;
 use countersign::floor::Inspection;
 use countersign::floor::tests_collected::{self, CollectedOutcome};
@@ -69,7 +69,7 @@ fn a_rust_test_file_is_collected_only_if_something_compiles_it() {
 
 #[test]
 fn a_python_test_file_outside_testpaths_is_not_collected() {
-    if !has("python3", &["-m", "pytest", "--version"]) {
+    if !has_pytest() {
         return;
     }
     let test = "def test_adds():\n    assert 1 + 1 == 2\n";
@@ -91,7 +91,7 @@ fn a_python_test_file_outside_testpaths_is_not_collected() {
 
 #[test]
 fn a_listing_tells_where_the_report_does_not() {
-    if !has("python3", &["-m", "pytest", "--version"]) {
+    if !has_pytest() {
         return;
     }
     let base: Files<'_> = &[("pytest.ini", "[pytest]\n"), ("tests/test_a.py", "def test_known():\n    assert True\n")];
@@ -116,7 +116,7 @@ fn a_listing_tells_where_the_report_does_not() {
 
 #[test]
 fn a_node_test_file_that_no_pattern_meets_is_not_collected() {
-    if !has("node", &["--version"]) {
+    if !has_node() {
         return;
     }
     let test = "import { test } from 'node:test';\nimport assert from 'node:assert';\ntest('adds', () => assert.equal(1 + 1, 2));\n";
@@ -132,7 +132,7 @@ fn a_node_test_file_that_no_pattern_meets_is_not_collected() {
 /// Through the binary: the check stands in the ledger, and a replay agrees.
 #[test]
 fn a_left_out_test_file_sends_the_claim_back_and_the_replay_agrees() {
-    if !has("python3", &["-m", "pytest", "--version"]) {
+    if !has_pytest() {
         return;
     }
     let board = Board::two_root(ID).criterion("It adds — file: `adds.py`");

@@ -1,10 +1,9 @@
 //! `tests-kept`, the baseline, flakes and stored runs, through the real binary: each lie beside its honest twin.
 
 use crate::support::trial::{ID, Trial};
-use crate::support::{Board, Outcome};
+use crate::support::{Board, Outcome, has_node, has_pytest};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
 
 /// Proved by the file alone, so that only what the tests say stands between a claim and its landing.
 const SAYS_HELLO: &str = "It says hello — file: `greeting.txt` contains \"hello\"";
@@ -217,14 +216,6 @@ fn the_same_tree_is_never_tested_twice_unless_asked_afresh() {
     assert_eq!(stored(&trial.verify(&[])), 1, "the base only");
 }
 
-fn has(program: &str, args: &[&str]) -> bool {
-    let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
-    if !found {
-        println!("SKIPPED: `{program} {}` does not work on this machine", args.join(" "));
-    }
-    found
-}
-
 /// A test file at the base, seven ways to be rid of its failing test, and two honest ways to work.
 struct Lies {
     command: &'static str,
@@ -276,7 +267,7 @@ impl Lies {
 
 #[test]
 fn hack_delete_skip_is_stopped_whatever_the_node_test_became() {
-    if !has("node", &["--version"]) {
+    if !has_node() {
         return;
     }
     Lies {
@@ -302,7 +293,7 @@ fn hack_delete_skip_is_stopped_whatever_the_node_test_became() {
 
 #[test]
 fn hack_delete_skip_is_stopped_whatever_the_pytest_became() {
-    if !has("python3", &["-m", "pytest", "--version"]) {
+    if !has_pytest() {
         return;
     }
     Lies {

@@ -1,6 +1,7 @@
 //! `floor::tests_run` and `floor::criteria` on small real projects, each with an honest change and its lies.
 
 use crate::rooms::Ground;
+use crate::support::{has, has_node, has_pytest};
 use countersign::claim::Claim;
 use countersign::config::Settings;
 use countersign::floor::criteria::{self, CriteriaOutcome};
@@ -13,7 +14,6 @@ use countersign::host::ids::CommitId;
 use countersign::host::path::RepoPath;
 use countersign::receipts::{CaseResult, Purpose, State};
 use countersign::task::{Criterion, Kind, Proof};
-use std::process::Command;
 
 pub(crate) type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -119,24 +119,6 @@ impl Tried {
             .collect();
         criteria::evaluate(&inspection, &criteria, &self.plan, &self.outcome, &self.ground.logs())
     }
-}
-
-/// True if the tool is there; says so visibly if not.
-#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "asks this machine, and tells a person")]
-pub(crate) fn has(program: &str, args: &[&str]) -> bool {
-    let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
-    if !found {
-        println!("SKIPPED: `{program} {}` does not work on this machine", args.join(" "));
-    }
-    found
-}
-
-fn has_node() -> bool {
-    has("node", &["--version"])
-}
-
-fn has_pytest() -> bool {
-    has("python3", &["-m", "pytest", "--version"])
 }
 
 const CARGO: (&str, &str) = ("Cargo.toml", "[package]\nname = \"toy\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");

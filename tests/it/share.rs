@@ -26,7 +26,7 @@ fn a_note_is_verified_offline_from_the_sealed_case_that_was_shared() {
     let key = |name: &str| forge.public_key(name).display().to_string();
     forge.run(&clone, &["attest", "verify", "HEAD", "--key", &key("developer")]).exits(0).says("the key given by hand");
     forge.run(&clone, &["attest", "verify", "HEAD", "--key", &key("stranger")]).exits(1).says("unknown-key");
-    forge.run(&clone, &["attest", "verify", "HEAD", "--key", "run.sh"]).exits(2).says("no public key");
+    forge.run(&clone, &["attest", "verify", "HEAD", "--key", "run.sh"]).exits(2).says("as a key: it holds none");
     forge.run(&clone, &["attest", "show", "nowhere"]).refuses(2, &["nowhere", "names no commit"]);
 }
 

@@ -1,6 +1,6 @@
 //! The snapshot: committed, staged, unstaged and untracked work, and nothing else (cases C001 to C013).
 
-use crate::support::{Board, FakeVerifier, Stage, TASK, TestRepo, judge, write};
+use crate::support::{Board, FakeVerifier, Stage, TASK, TestRepo, has_pytest, judge, write};
 
 /// A verifier that passes the one criterion by its file.
 fn passing(path: &str) -> FakeVerifier {
@@ -48,6 +48,9 @@ fn snap_preexisting_dirt_of_the_human_is_not_in_the_claim() {
 /// C006: the shared `info/exclude`, or a changed `.gitignore`, hides a file that the test runner would load.
 #[test]
 fn snap_exclude_hides_nothing_from_the_judged_tests() {
+    if !has_pytest() {
+        return;
+    }
     let rig = "import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n    \
                outcome = yield\n    outcome.get_result().outcome = 'passed'\n";
     for tracked in [false, true] {

@@ -7,6 +7,7 @@ mod crew;
 mod fake;
 mod fingerprint;
 mod forge;
+mod installed;
 mod invariants;
 mod outcome;
 mod repo;
@@ -18,7 +19,8 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
-    forge::{Forge, Gated},
+    forge::Forge,
+    installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,
     repo::{TestRepo, skip, variable, write, write_script},

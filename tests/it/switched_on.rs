@@ -3,7 +3,8 @@
 //! mocha 12; the documented formats of go, Surefire, Gradle, trx and `PHPUnit`).
 
 use crate::rooms::Ground;
-use crate::runners::{claim_of, has, inspection, sides};
+use crate::runners::{claim_of, inspection, sides};
+use crate::support::has;
 use countersign::config::Settings;
 use countersign::floor::tests_run::{self, Baseline, Plan, ReportWay, Reuse, Runner, TestsOutcome};
 use countersign::receipts::{CaseResult, State};

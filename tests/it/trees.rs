@@ -2,11 +2,10 @@
 //! judged by the real binary. `tests/trees/README.md` says how a tree is laid out.
 
 use crate::support::trial::{ID, Trial};
-use crate::support::{Board, Outcome};
+use crate::support::{Board, Outcome, has};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What `tree.json` says of a project.
 #[derive(Debug, Deserialize)]
@@ -61,11 +60,8 @@ impl Project {
         let text = std::fs::read_to_string(folder.join("tree.json")).unwrap();
         let tree: Tree = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{name}/tree.json: {why}"));
         let (program, args) = tree.needs.split_first().unwrap();
-        let found = Command::new(program).args(args).output().is_ok_and(|output| output.status.success());
-        if !found {
-            println!("SKIPPED: `{}` does not work on this machine", tree.needs.join(" "));
-        }
-        found.then_some(Self { folder, tree })
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        has(program, &args).then_some(Self { folder, tree })
     }
 
     /// The files of an overlay by their path in the project; a name's last `.tree` only hides the file from this

@@ -234,6 +234,15 @@ mod tests {
         assert_eq!(dev.key, ci.key);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_line_makes_the_reader_panic_or_allows_a_key_that_is_none(line in ".{0,120}") {
+            let signers = AllowedSigners::parse(line.as_bytes());
+            proptest::prop_assert!(signers.signers.iter().all(|signer| !signer.key.is_empty()));
+            let _ = key_file(line.as_bytes());
+        }
+    }
+
     #[test]
     fn times_are_read_as_utc_or_not_at_all() {
         for (text, utc) in [

@@ -74,6 +74,6 @@ fn last_ranges(repo: &Repo, from: &CommitId) -> Result<Vec<Uncertified>, GitErro
 pub fn landing_in(note: &[u8], commit: &CommitId) -> Option<Landing> {
     let statements = parse_bundle(note).0.into_iter().filter_map(|envelope| envelope.statement().ok());
     let ours = statements.filter(|statement| statement.predicate_type == LANDING);
-    let landings = ours.filter_map(|statement| serde_json::from_value::<Landing>(statement.predicate).ok());
-    landings.filter(|landing| landing.commit == *commit).next_back()
+    let mut landings = ours.filter_map(|statement| serde_json::from_value::<Landing>(statement.predicate).ok());
+    landings.rfind(|landing| landing.commit == *commit)
 }

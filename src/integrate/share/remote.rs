@@ -201,7 +201,7 @@ pub fn push(repo: &Repo, remote: &str, sharing: Sharing, at: Timestamp) -> Resul
         pushed.added.extend(added);
         pushed.refused.extend(refused.into_iter().filter(|one| !pushed.refused.contains(one)).collect::<Vec<_>>());
         let specs = match sharing {
-            Sharing::Inbox => parcels(repo, &new, at)?,
+            Sharing::Inbox => parcels(repo, &new, &there, at)?,
             Sharing::WithBranch | Sharing::EvidenceOnly => references(repo, sharing)?,
         };
         if specs.is_empty() {
@@ -252,12 +252,16 @@ fn references(repo: &Repo, sharing: Sharing) -> Result<Vec<(String, String)>, Sh
     Ok(specs)
 }
 
-fn parcels(repo: &Repo, new: &[CommitId], at: Timestamp) -> Result<Vec<(String, String)>, ShareError> {
+/// New results as references of their own. One that is there already stands.
+fn parcels(repo: &Repo, new: &[CommitId], there: &There, at: Timestamp) -> Result<Vec<(String, String)>, ShareError> {
     let notes = Notes::open(repo, &notes_ref()?)?;
     let mut specs = Vec::new();
     for commit in new {
         let Some(landing) = notes.get(commit)?.and_then(|note| landing_in(&note, commit)) else { continue };
         let name = format!("{INBOX}{}/{}", landing.task, landing.key());
+        if there.inbox.contains_key(&name) {
+            continue;
+        }
         if let (Some(made), Ok(name)) = (parcel(repo, &landing, at)?, RefName::new(&name)) {
             specs.push((made.to_string(), name.to_string()));
         }

@@ -38,6 +38,9 @@ pub(super) struct Trust<'r> {
     pub(super) now: Timestamp,
 }
 
+/// Whose signature a note carries, and in which role; nobody's where the base takes unsigned ones.
+type SignedBy = (Option<String>, Option<Role>);
+
 /// What a note has to be about.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum About<'a> {
@@ -115,7 +118,7 @@ impl<'r> Trust<'r> {
         })
     }
 
-    fn signed(&self, envelope: &Envelope) -> Result<(Option<String>, Option<Role>), (&'static str, String)> {
+    fn signed(&self, envelope: &Envelope) -> Result<SignedBy, (&'static str, String)> {
         match check_signature(self.repo.host(), envelope, &self.signers, self.now) {
             SignatureState::Good { principal } => {
                 let role = role_of(&self.settings.gate, &principal);

@@ -86,7 +86,7 @@ impl<'r> Search<'r> {
             if reached && (at == goal.0 || !chain.links.is_empty()) {
                 chain.complete = !chain.links.is_empty();
                 if !chain.complete {
-                    chain.gap = "the range has no landing".to_owned();
+                    "the range has no landing".clone_into(&mut chain.gap);
                 }
                 return Ok(chain);
             }
@@ -97,13 +97,13 @@ impl<'r> Search<'r> {
                     tree = first.landing.parent_tree.clone().or_else(|| self.repo().tree_of(&at).ok());
                     chain.links.extend(links);
                 }
-                None => match self.over_board(&at)? {
-                    Some((before, its_tree)) => (at, tree) = (before, Some(its_tree)),
-                    None => {
+                None => {
+                    let Some((before, its_tree)) = self.over_board(&at)? else {
                         chain.gap = format!("no note that counts covers the commit {}", at.short());
                         return Ok(chain);
-                    }
-                },
+                    };
+                    (at, tree) = (before, Some(its_tree));
+                }
             }
         }
         chain.gap = format!("more than {LONGEST} landings in a row");
@@ -257,7 +257,9 @@ impl<'r> Search<'r> {
                 }
                 let goal = (fork.clone(), self.repo().tree_of(&fork)?);
                 let chain = self.follow(&commit, &tree, &goal)?;
-                if chain.complete {
+                // A landing of a task that nobody asks about here would go unseen.
+                let known = chain.links.iter().all(|link| tasks.contains(&link.landing.task));
+                if chain.complete && known {
                     return Ok(Some(chain));
                 }
             }

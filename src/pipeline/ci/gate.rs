@@ -1,23 +1,25 @@
 //! The run of the gate: what is judged, on which evidence, and what follows.
 
-use super::believe::{Believed, Trust};
+use super::attested::{Covered, Reach};
+use super::believe::Trust;
+use super::deciding::{self, Scope};
 use super::evidence::{Chain, Search};
 use super::guarded;
 use super::health::try_gate;
 use super::own::{self, Question, bare, held, reason};
 use super::range::Range;
 use super::released::released;
-use super::report::{Attested, CiDecision, CiReport, EvidenceKind, GateFinding, Health, TaskReport};
-use super::wanted::{self, Wanted, same};
+use super::report::{CiDecision, CiReport, EvidenceKind, GateFinding, Health, HealthCheck, TaskReport};
+use super::wanted::{self, Wanted};
 use super::{CiError, CiRequest};
 use crate::config::Requirement;
 use crate::config::glob::Glob;
 use crate::host::Host;
+use crate::host::git::Change;
 use crate::host::ids::CommitId;
 use crate::integrate::likeness::foreign_paths;
-use crate::pipeline::{Fault, Observer, TaskWord, VerifyError};
-use crate::receipts::{DecisionKind, Reason, State};
-use crate::verdict::WarrantOrigin;
+use crate::pipeline::{Fault, Observer, Outcome, TaskWord, VerifyError};
+use crate::receipts::{Reason, State};
 
 /// Judges a range.
 ///
@@ -70,28 +72,23 @@ struct Gate<'r> {
     chain: Option<Chain>,
 }
 
-/// How far the landings that were found reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// To exactly what is judged.
-    Judged,
-    /// To what is judged once they are merged again; floor and tests have to run on it.
-    Remerged,
-    /// Not far enough.
-    Short,
-}
-
 impl Gate<'_> {
     fn judge(&mut self, watch: &mut dyn Observer) -> Result<(Vec<TaskReport>, Vec<GateFinding>), CiError> {
         let mut search = Search::open(self.range, self.trust)?;
         let pages = wanted::changed_pages(self.range)?;
-        let wanted = wanted::wanted(self.range, &pages, &search.noted()?)?;
+        let head_chain = match self.require {
+            Requirement::Verified => None,
+            Requirement::Attested | Requirement::Either => Some(search.of_head()?),
+        };
+        let mut noted = search.noted()?;
+        noted.extend(head_chain.iter().flat_map(|chain| &chain.links).map(|link| link.landing.task.clone()));
+        let wanted = wanted::wanted(self.range, &pages, &noted)?;
         let mut findings = guarded::look(self.range, &pages, &wanted);
         if self.range.changed.is_empty() || self.is_free() {
             return Ok((Vec::new(), findings));
         }
         watch.began("looking for evidence that travelled with the change");
-        let reach = self.reach(&mut search, &wanted)?;
+        let reach = self.reach(&mut search, head_chain, &wanted)?;
         let commit = self.range.to_judge()?;
         let floor = match (reach, &commit) {
             (Reach::Remerged, Some(commit)) => Some(self.ask(commit, TaskWord::None, watch)?),
@@ -99,8 +96,14 @@ impl Gate<'_> {
         };
         let mut tasks = Vec::new();
         for one in &wanted {
-            let attested = self.attested(one, reach, floor.as_ref());
-            tasks.push(match attested {
+            let covered = self.chain.as_ref().map(|chain| Covered {
+                gate: &self.range.settings.gate,
+                require: self.require,
+                chain,
+                reach,
+                floor: floor.as_ref(),
+            });
+            tasks.push(match covered.and_then(|covered| covered.report(one)) {
                 Some(report) => report,
                 None => self.own(one, commit.as_ref(), &search, watch)?,
             });
@@ -128,19 +131,16 @@ impl Gate<'_> {
     /// True if the settings at the base need no evidence for any of the changed paths.
     fn is_free(&self) -> bool {
         let free: Vec<Glob> = self.range.settings.gate.free.iter().filter_map(|glob| Glob::new(glob).ok()).collect();
-        let paths: Vec<_> = self.range.changed.iter().flat_map(|change| change.paths()).collect();
+        let paths: Vec<_> = self.range.changed.iter().flat_map(Change::paths).collect();
         if paths.is_empty() {
             return self.range.settings.gate.free.iter().any(|glob| glob == "**");
         }
         paths.iter().all(|path| free.iter().any(|glob| glob.matches(path)))
     }
 
-    fn reach(&mut self, search: &mut Search<'_>, wanted: &[Wanted]) -> Result<Reach, CiError> {
-        if self.require == Requirement::Verified {
-            return Ok(Reach::Short);
-        }
+    fn reach(&mut self, search: &mut Search<'_>, of_head: Option<Chain>, wanted: &[Wanted]) -> Result<Reach, CiError> {
+        let Some(mut chain) = of_head else { return Ok(Reach::Short) };
         let range = self.range;
-        let mut chain = search.of_head()?;
         let mut reach = Reach::Short;
         if chain.complete {
             let fork_tree = range.repo.tree_of(&range.fork)?;
@@ -162,78 +162,6 @@ impl Gate<'_> {
         }
         self.chain = Some(chain);
         Ok(reach)
-    }
-
-    /// What the landings say about a task, if they reach and say something that counts.
-    fn attested(
-        &self,
-        wanted: &Wanted,
-        reach: Reach,
-        floor: Option<&Result<crate::pipeline::Outcome, VerifyError>>,
-    ) -> Option<TaskReport> {
-        if reach == Reach::Short || wanted.own.is_some() || wanted.word.is_none() {
-            return None;
-        }
-        let chain = self.chain.as_ref()?;
-        let link = chain.links.iter().find(|link| link.landing.task == wanted.id)?;
-        if !same(&link.landing.criteria, &wanted.criteria) {
-            return None;
-        }
-        let (kind, mut reasons) = match link.landing.origin {
-            WarrantOrigin::Verified => (DecisionKind::Land, Vec::new()),
-            WarrantOrigin::Skipped => (DecisionKind::Skip, vec![reason("skipped", link.landing.reason.text.clone())]),
-            WarrantOrigin::Override => {
-                let text = format!("a person landed it over the verdict ({})", link.landing.reason.text);
-                (DecisionKind::Hold, vec![reason("override-landing", text)])
-            }
-            WarrantOrigin::Unverified if self.require == Requirement::Either => return None,
-            WarrantOrigin::Unverified => {
-                let text = "it was landed with --no-verify: nobody verified it";
-                (DecisionKind::Hold, vec![reason("no-verify-landing", text)])
-            }
-        };
-        let gate = &self.range.settings.gate;
-        let (mut kind, mut findings, mut evidence) = (kind, Vec::new(), EvidenceKind::Attested);
-        if reach == Reach::Remerged {
-            evidence = EvidenceKind::Remerged;
-            match floor? {
-                Ok(outcome) => {
-                    findings = outcome.floor.checks.iter().flat_map(own::findings).collect();
-                    if outcome.decision.kind != DecisionKind::FloorOnly {
-                        kind = outcome.decision.kind;
-                        reasons.extend(outcome.decision.reasons.clone());
-                    }
-                }
-                Err(why) => {
-                    kind = DecisionKind::Hold;
-                    reasons.push(reason("not-judged", why.to_string()));
-                }
-            }
-        }
-        let passes = own::passes(gate, kind);
-        if kind == DecisionKind::Skip && !passes {
-            reasons.push(reason(
-                "skip-held",
-                "a SKIP is no pass here: `gate: {skip: true}` at the base would let it through",
-            ));
-        }
-        if reasons.is_empty() {
-            reasons.push(reason(evidence.word(), sentence(link, evidence)));
-        }
-        let verdict = link.landing.verdict.as_ref();
-        Some(TaskReport {
-            id: wanted.id.clone(),
-            title: wanted.title.clone(),
-            because: wanted.because.clone(),
-            decision: kind,
-            passes,
-            reasons,
-            evidence,
-            attested: Some(shown(link)),
-            criteria: own::covering(&wanted.criteria, verdict, kind, &[]),
-            findings,
-            case: link.landing.case.as_ref().map(ToString::to_string),
-        })
     }
 
     fn own(
@@ -270,7 +198,7 @@ impl Gate<'_> {
         commit: &CommitId,
         word: TaskWord,
         watch: &mut dyn Observer,
-    ) -> Result<Result<crate::pipeline::Outcome, VerifyError>, CiError> {
+    ) -> Result<Result<Outcome, VerifyError>, CiError> {
         let question = Question {
             host: self.host,
             start: self.range.repo.top(),
@@ -338,7 +266,7 @@ impl Gate<'_> {
     fn health(&mut self, mut health: Health) -> Health {
         if let Some(why) = self.broken.take() {
             health.works = false;
-            health.checks.push(super::report::HealthCheck { name: "box".to_owned(), works: false, text: why });
+            health.checks.push(HealthCheck { name: "box".to_owned(), works: false, text: why });
         }
         health
     }
@@ -354,69 +282,21 @@ impl Gate<'_> {
             let reasons = broken.map(|check| reason("gate-broken", format!("{}: {}", check.name, check.text)));
             return Ok((CiDecision::Broken, reasons.collect()));
         }
-        let (decision, reasons) = verdict(self.range, tasks, findings, self.is_free());
+        let (decision, reasons) = deciding::decide(
+            Scope {
+                conflicts: &self.range.conflicts,
+                ends: &format!("{}..{}", self.range.base.commit.short(), self.range.head.short()),
+                commits: self.range.members.len(),
+                free: self.is_free(),
+            },
+            tasks,
+            findings,
+        );
         if decision == CiDecision::Held
             && let Some(approval) = released(self.range, self.trust, &reasons)?
         {
             return Ok((CiDecision::Pass, vec![approval]));
         }
         Ok((decision, reasons))
-    }
-}
-
-/// The decision over everything, without approvals.
-fn verdict(range: &Range, tasks: &[TaskReport], findings: &[GateFinding], free: bool) -> (CiDecision, Vec<Reason>) {
-    if !range.conflicts.is_empty() {
-        let paths: Vec<String> = range.conflicts.iter().take(10).map(ToString::to_string).collect();
-        let text = format!("head and base changed the same places ({}): there is nothing to merge", paths.join(", "));
-        return (CiDecision::Held, vec![reason("conflict", text)]);
-    }
-    let told = |task: &TaskReport| -> Vec<Reason> {
-        task.reasons.iter().map(|one| reason(&one.code, format!("{}: {}", task.id, one.text))).collect()
-    };
-    let failed: Vec<Reason> = tasks.iter().filter(|t| t.decision == DecisionKind::SendBack).flat_map(told).collect();
-    if !failed.is_empty() {
-        return (CiDecision::Fail, failed);
-    }
-    let mut reasons: Vec<Reason> = tasks.iter().filter(|task| !task.passes).flat_map(told).collect();
-    let open = findings.iter().filter(|finding| finding.state >= State::Ask);
-    reasons.extend(open.map(|finding| reason(&finding.check, format!("{}: {}", finding.place, finding.observed))));
-    if !reasons.is_empty() {
-        return (CiDecision::Held, reasons);
-    }
-    if !tasks.is_empty() {
-        let words =
-            tasks.iter().map(|task| reason(task.evidence.word(), format!("{}: {}", task.id, task.decision.word())));
-        return (CiDecision::Pass, words.collect());
-    }
-    if free {
-        return (CiDecision::Pass, vec![reason("free", "the settings at the base ask nothing of these paths")]);
-    }
-    let text = if range.members.is_empty() {
-        format!("the range {}..{} has no commit: nothing was checked", range.base.commit.short(), range.head.short())
-    } else {
-        "the range changes nothing that could be checked".to_owned()
-    };
-    (CiDecision::Held, vec![reason("nothing-checked", text)])
-}
-
-fn sentence(link: &Believed, evidence: EvidenceKind) -> String {
-    let landing = &link.landing;
-    let who = match (&link.signer, &link.role) {
-        (Some(signer), Some(role)) => format!("signed by {signer} ({})", role.word()),
-        _ => "not signed, which the base allows".to_owned(),
-    };
-    let how = if evidence == EvidenceKind::Remerged { ", merged again; floor and tests ran on it here" } else { "" };
-    format!("{} verified tree {} on {}, {who}{how}", landing.verifier, landing.tree.short(), landing.parent.short())
-}
-
-fn shown(link: &Believed) -> Attested {
-    Attested {
-        commit: link.landing.commit.clone(),
-        tree: link.landing.tree.clone(),
-        base: link.landing.parent.clone(),
-        signer: link.signer.clone(),
-        role: link.role.map(|role| role.word().to_owned()),
-        verifier: link.landing.verifier.clone(),
     }
 }

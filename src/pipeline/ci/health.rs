@@ -46,6 +46,8 @@ fn canaries(host: &Host) -> Result<Vec<HealthCheck>, VerifyError> {
     // The user's own settings have no say in what this gate can do.
     let mut host = host.clone();
     host.env = host.env.without("COUNTERSIGN_").with("XDG_CONFIG_HOME", folder.path());
+    // Nor does a room of this run outlive it.
+    host.env = host.env.with("XDG_CACHE_HOME", folder.path().join("cache"));
     let top = folder.path().join("repo");
     std::fs::create_dir_all(&top).map_err(io)?;
     let stage = Stage::build(&host, &top)?;

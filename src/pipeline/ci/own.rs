@@ -57,7 +57,7 @@ pub(super) fn report(gate: &GateSettings, wanted: &Wanted, outcome: &Outcome) ->
     let mut reasons = outcome.decision.reasons.clone();
     if !passes(gate, kind) {
         match kind {
-            DecisionKind::Skip => reasons.push(reason("skip-held", "a SKIP is no pass here: `gate: {skip: true}` at the base would let it through")),
+            DecisionKind::Skip => reasons.push(skip_held()),
             DecisionKind::FloorOnly => reasons.push(reason(
                 "floor-only",
                 "there is no task, so only floor and tests speak: `gate: {floor-only: true}` at the base would let it through",
@@ -95,6 +95,10 @@ pub(super) fn held(wanted: &Wanted, code: &str, text: impl Into<String>) -> Task
         findings: Vec::new(),
         case: None,
     }
+}
+
+pub(super) fn skip_held() -> Reason {
+    reason("skip-held", "a SKIP is no pass here: `gate: {skip: true}` at the base would let it through")
 }
 
 pub(super) fn reason(code: &str, text: impl Into<String>) -> Reason {

@@ -97,7 +97,7 @@ fn dependencies_that_lead_nowhere_or_in_circles_are_named() {
 
 /// K3 and K4.
 #[test]
-fn k4_human_eye_tasks_need_their_note() {
+fn k3_and_k4_human_eye_tasks_need_their_note() {
     let text = |created: &str, status: &str, criteria: &str| {
         page("core-1", status, "").replace("2026-11-01", created).replace("- [ ] it works\n", criteria)
     };

@@ -198,6 +198,26 @@ impl Forge {
         }
     }
 
+    /// So many landings more on the branch, one after the other, as notes have them.
+    pub(crate) fn land_more(&self, count: usize) {
+        let host = self.stage.repo.host();
+        let repo = Repo::discover(&host, &self.top()).unwrap();
+        let head = repo.resolve("HEAD").unwrap().unwrap();
+        let notes = Notes::open(&repo, &RefName::new(NOTES).unwrap()).unwrap();
+        let mut landing = attest::landing_in(&notes.get(&head).unwrap().unwrap(), &head).unwrap();
+        for number in 0..count {
+            write(&self.top(), format!("more-{number}.txt"), "more\n");
+            let commit = self.stage.repo.commit(&format!("feature(w): more [{TASK}]"));
+            landing.parent = landing.commit.clone();
+            landing.parent_tree = Some(landing.tree.clone());
+            landing.commit = CommitId::new(&commit).unwrap();
+            landing.tree = repo.tree_of(&landing.commit).unwrap();
+            let statement = attest::landing_statement(&landing);
+            let at = Timestamp(1_700_000_960);
+            attest::write(&repo, &landing.commit, &[statement], find_key(&repo, None), at).unwrap();
+        }
+    }
+
     pub(crate) fn drop_note(&self, commit: &str) {
         self.git(&self.top(), &["notes", &format!("--ref={NOTES}"), "remove", commit]);
     }
