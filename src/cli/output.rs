@@ -112,7 +112,9 @@ pub(super) fn publish(
     for format in &wanted.formats {
         let document = match format {
             Format::Text => {
-                text::lines(&shown).iter().for_each(|line| console.answer(line));
+                for line in text::lines(&shown) {
+                    console.answer(&line);
+                }
                 continue;
             }
             Format::Github => {
