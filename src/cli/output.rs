@@ -13,8 +13,6 @@ mod location;
 mod sarif;
 mod shown;
 mod summary;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use super::console::Console;
@@ -161,3 +159,6 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
     };
     put().with_context(|| format!("cannot write {}; make room there, or name another folder", place.display()))
 }
+
+#[cfg(test)]
+mod tests;
