@@ -13,8 +13,6 @@ mod location;
 mod sarif;
 mod shown;
 mod summary;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use super::console::Console;
@@ -112,7 +110,9 @@ pub(super) fn publish(
     for format in &wanted.formats {
         let document = match format {
             Format::Text => {
-                text::lines(&shown).iter().for_each(|line| console.answer(line));
+                for line in text::lines(&shown) {
+                    console.answer(&line);
+                }
                 continue;
             }
             Format::Github => {
@@ -159,3 +159,6 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
     };
     put().with_context(|| format!("cannot write {}; make room there, or name another folder", place.display()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,9 @@ pub(super) fn publish(
         Ok(()) => "made",
         Err(why) => {
             console.say(&format!("no check run: {why}; the annotations are written as log commands"));
-            command::annotations(entries).iter().for_each(|line| console.command(line));
+            for line in command::annotations(entries) {
+                console.command(&line);
+            }
             "none"
         }
     };

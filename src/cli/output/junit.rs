@@ -48,7 +48,9 @@ pub(super) fn document(report: &CiReport) -> String {
         "<testsuites name=\"countersign\" tests=\"{}\" failures=\"{failed}\" errors=\"{errors}\">\n",
         all().count()
     ));
-    suites.iter().for_each(|suite| suite.write(&mut out));
+    for suite in &suites {
+        suite.write(&mut out);
+    }
     out.push_str("</testsuites>\n");
     out
 }

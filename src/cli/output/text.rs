@@ -23,7 +23,9 @@ pub(super) fn lines(report: &CiReport) -> Vec<String> {
         lines.push("range".to_owned());
         findings(&report.findings, &mut lines);
     }
-    report.tasks.iter().for_each(|task| of_task(task, &mut lines));
+    for task in &report.tasks {
+        of_task(task, &mut lines);
+    }
     lines.push(format!("decision {}", headline(report.decision)));
     lines.extend(report.reasons.iter().map(|reason| format!("  {}: {}", reason.code, reason.text)));
     // A text of several lines keeps its place under its heading.
