@@ -5,10 +5,12 @@
 //! cargo bench -- --quick                          3k files, 3 rounds
 //! cargo bench -- --files 3000,100000 --rounds 5
 //! cargo bench -- --gate                           the merge gate alone
+//! cargo bench -- --only room                      rows with that word in their name, and what they are compared with
 //! ```
 //! Milliseconds depend on the machine and on its other work; the ratios are what the targets are about. Every round runs
 //! every row once, forwards and backwards in turn, so that a busy moment hits all of them; a ratio is the median of the
-//! rounds' own ratios.
+//! rounds' own ratios. Beside the time stands what the processors did for it: that hardly depends on other work, and tells
+//! nothing of what was waited for or done side by side.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a program of its own, for people")]
 
@@ -17,6 +19,8 @@ mod gate;
 mod rows;
 mod stage;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use rows::{Comparison, Row};
 use stage::Stage;
 use std::fmt::Write;
@@ -26,26 +30,43 @@ use std::time::Instant;
 struct Plan {
     files: Vec<u32>,
     rounds: usize,
+    only: Option<String>,
 }
 
 fn main() {
     let plan = plan(std::env::args().skip(1));
-    println!("{:>7}  {:<38} {:>10} {:>10}  target", "files", "what", "median ms", "compared");
-    let plan_is_whole = !plan.files.is_empty();
+    println!(
+        "{:>7}  {:<38} {:>10} {:>8} {:>11} {:>11}  target",
+        "files", "what", "median ms", "cpu ms", "compared", "by cpu"
+    );
+    let whole = !plan.files.is_empty();
     for files in plan.files {
         let stage = Stage::build(files);
-        let mut rows = rows::rows(&stage);
+        let mut rows = chosen(rows::rows(&stage), plan.only.as_deref());
         measure(&mut rows, plan.rounds);
         print!("{}", table(files, &rows));
     }
-    if plan_is_whole {
+    if plan.only.is_none() && whole {
         print!("{}", flood::measure());
     }
-    print!("{}", gate::measure());
+    if plan.only.is_none() {
+        print!("{}", gate::measure());
+    }
+}
+
+/// The rows with this word in their name, and those that they are compared with.
+fn chosen(mut rows: Vec<Row>, word: Option<&str>) -> Vec<Row> {
+    let Some(word) = word else { return rows };
+    let wanted = |row: &Row| row.name.contains(word);
+    let of_wanted = rows.iter().filter(|row| wanted(row)).flat_map(|row| &row.comparisons);
+    let others: Vec<&str> = of_wanted.flat_map(|comparison| comparison.to).copied().collect();
+    rows.retain(|row| wanted(row) || others.contains(&row.name));
+    assert!(!rows.is_empty(), "no row has {word} in its name");
+    rows
 }
 
 fn plan(mut args: impl Iterator<Item = String>) -> Plan {
-    let mut plan = Plan { files: vec![3_000, 10_000, 50_000], rounds: 9 };
+    let mut plan = Plan { files: vec![3_000, 10_000, 50_000], rounds: 9, only: None };
     while let Some(arg) = args.next() {
         let mut number_list = || {
             let value = args.next().unwrap_or_else(|| panic!("{arg} needs a value"));
@@ -55,13 +76,16 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
                 .collect::<Vec<u32>>()
         };
         match arg.as_str() {
-            "--gate" => plan = Plan { files: Vec::new(), rounds: 0 },
-            "--quick" => plan = Plan { files: vec![3_000], rounds: 3 },
+            "--gate" => plan.files = Vec::new(),
+            "--quick" => plan = Plan { files: vec![3_000], rounds: 3, ..plan },
+            "--only" => plan.only = args.next(),
             "--files" => plan.files = number_list(),
             "--rounds" => plan.rounds = number_list()[0].max(1) as usize,
             // Cargo's own word to a bench without a harness.
             "--bench" => {}
-            other => panic!("unknown argument {other}; known are --quick, --gate, --files N,N and --rounds N"),
+            other => {
+                panic!("unknown argument {other}; known are --quick, --gate, --files N,N, --rounds N and --only WORD")
+            }
         }
     }
     plan
@@ -70,10 +94,11 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
 fn measure(rows: &mut [Row], rounds: usize) {
     let once = |row: &mut Row, counts: bool| {
         (row.before)();
-        let began = Instant::now();
+        let (began, worked) = (Instant::now(), work());
         (row.run)();
         if counts {
             row.times.push(began.elapsed().as_secs_f64() * 1_000.0);
+            row.work.push(work() - worked);
         }
         (row.after)();
     };
@@ -95,24 +120,42 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What a row is compared with, round by round: the sum of these rows' times.
-fn others(rows: &[Row], names: &[&str], round: usize) -> f64 {
-    names.iter().map(|name| rows.iter().find(|row| row.name == *name).unwrap().times[round]).sum()
+/// What the processors did until now for us and all processes we waited for, in milliseconds.
+fn work() -> f64 {
+    let of = |who| {
+        let usage = getrusage(who).unwrap();
+        [usage.user_time(), usage.system_time()]
+            .iter()
+            .map(|time| {
+                #[expect(clippy::cast_precision_loss, reason = "far below 2^52 microseconds")]
+                let micros = time.num_microseconds() as f64;
+                micros / 1_000.0
+            })
+            .sum::<f64>()
+    };
+    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
+}
+
+/// What a row is compared with, round by round: the sum of these rows' figures.
+fn others(rows: &[Row], names: &[&str], figure: impl Fn(&Row) -> f64) -> f64 {
+    names.iter().map(|name| figure(rows.iter().find(|row| row.name == *name).unwrap())).sum()
 }
 
 fn table(files: u32, rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
-        write!(text, "{files:>7}  {:<38} {:>10.1}", row.name, median(row.times.clone())).unwrap();
+        let (time, work) = (median(row.times.clone()), median(row.work.clone()));
+        write!(text, "{files:>7}  {:<38} {time:>10.1} {work:>8.1}", row.name).unwrap();
         for (number, Comparison { to, how, target }) in row.comparisons.iter().enumerate() {
-            let values = row.times.iter().enumerate().map(|(round, own)| how.of(*own, others(rows, to, round)));
+            let rounds = 0..row.times.len();
+            let values = rounds.clone().map(|n| how.of(row.times[n], others(rows, to, |row| row.times[n])));
             let said = how.in_words(median(values.collect()));
-            if number == 0 {
-                write!(text, " {said:>10}  {target}").unwrap();
-            } else {
-                write!(text, "\n{:>7}  {:<38} {:>10} {said:>10}  {target}", "", format!("  to {}", to.join(" + ")), "")
-                    .unwrap();
+            let values = rounds.map(|n| how.of(row.work[n], others(rows, to, |row| row.work[n])));
+            let by_work = how.in_words(median(values.collect()));
+            if number > 0 {
+                write!(text, "\n{:>7}  {:<38} {:>10} {:>8}", "", format!("  to {}", to.join(" + ")), "", "").unwrap();
             }
+            write!(text, " {said:>11} {by_work:>11}  {target}").unwrap();
         }
         text.push('\n');
     }

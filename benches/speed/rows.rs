@@ -17,6 +17,8 @@ pub(super) struct Row {
     pub(super) after: Box<dyn Fn()>,
     /// Milliseconds, one for each round.
     pub(super) times: Vec<f64>,
+    /// Milliseconds of processors, ours and those of all processes we waited for, one for each round.
+    pub(super) work: Vec<f64>,
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -65,6 +67,7 @@ impl Row {
             run: Box::new(run),
             after: nothing(),
             times: Vec::new(),
+            work: Vec::new(),
             comparisons: Vec::new(),
         }
     }

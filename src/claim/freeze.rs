@@ -89,13 +89,14 @@ pub struct Frozen {
 pub fn freeze_worktree(repo: &Repo, base: &CommitId) -> Result<Frozen, FreezeError> {
     let quarantine = Quarantine::open(repo)?;
     quarantine.copy_index(repo)?;
-    // What does not depend on each other runs side by side: the configuration beside `add`, the listings beside the diff.
-    let config = sightings::start_config(repo)?;
+    // What does not depend on each other runs side by side: some listings beside `add`, the last one beside the diff.
+    let mut listings = Listings::start(repo)?;
     let Added { mut tree, level, unborn } = add_everything(repo, &quarantine)?;
-    let listings = Listings::start(repo, &quarantine, config)?;
     repo.enter_quarantine(quarantine.objects())?;
     let base_tree = repo.tree_of(base)?;
-    let mut changed = repo.changes(&base_tree, &tree)?;
+    let changes = repo.start_changes(&base_tree, &tree)?;
+    listings.start_flags(repo, &quarantine)?;
+    let mut changed = changes.finish()?;
     let mut sightings: Vec<Sighting> = unborn.into_iter().map(unborn_repository).collect();
     let phantoms = untouched_but_changed(repo, &changed)?;
     if !phantoms.is_empty() {

@@ -4,7 +4,7 @@ use crate::host::git::{Git, GitError, Repo, has_no_marks};
 use crate::host::path::escape;
 use crate::host::process::{Ended, Launch, Limits, run_in_turn};
 use crate::host::sandbox::Profile;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ use tempfile::TempDir;
 
 /// A larger index is left to git.
 const LARGEST_INDEX: u64 = 256 << 20;
+
+/// The private index is gone in a moment: it needs no checksum against a failing disk (git 2.40, 3 ms at 10,000 files).
+const NO_CHECKSUM: [&str; 2] = ["-c", "index.skipHash=true"];
 
 /// A folder of our own inside the git directory (same disk as the object store: objects leave it by a rename).
 #[derive(Debug)]
@@ -39,7 +42,9 @@ impl Quarantine {
     /// store and git-lfs's own store, nothing else; its log lies beside them, where it cannot write.
     pub(super) fn run_in_box(&self, repo: &Repo, gits: &[Vec<OsString>], stdin: Vec<u8>, capture: u64) -> Ended {
         let git = self.apply(repo.git(), repo);
-        let mut lines = gits.iter().map(|words| git.argv(words));
+        let mut lines = gits
+            .iter()
+            .map(|words| git.argv(NO_CHECKSUM.iter().map(OsStr::new).chain(words.iter().map(OsString::as_os_str))));
         let mut write = vec![self.root.path().join("work")];
         // git-lfs's clean filter stores its objects beside git's.
         write.extend(Some(repo.common_dir().join("lfs")).filter(|lfs| lfs.is_dir()));

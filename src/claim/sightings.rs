@@ -46,18 +46,24 @@ pub(super) struct Listings {
 }
 
 impl Listings {
-    /// Starts the listings that read the private index.
-    pub(super) fn start(repo: &Repo, quarantine: &Quarantine, config: Option<Running>) -> Result<Self, GitError> {
-        let git = || quarantine.apply(repo.git(), repo);
-        let ignored = git().start(["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"])?;
-        let plain = quarantine.has_no_marks(repo);
-        let flags = if plain { None } else { Some(git().start(["ls-files", "-v", "-z"])?) };
-        Ok(Self { flags, ignored, config })
+    /// Starts the listings that need not wait for `git add`: of the configuration, if the repository's own files may hold
+    /// anything of [`EXECUTABLE`], and of the ignored files. Those are neither added nor removed by `add`, so the user's
+    /// own index serves as well; beside a file that was tracked and is gone, it shows more of them.
+    pub(super) fn start(repo: &Repo) -> Result<Self, GitError> {
+        let ignored = repo.git().start(["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"])?;
+        Ok(Self { flags: None, ignored, config: start_config(repo)? })
+    }
+
+    /// Starts the listing of flags, if the finished private index holds any.
+    pub(super) fn start_flags(&mut self, repo: &Repo, quarantine: &Quarantine) -> Result<(), GitError> {
+        if !quarantine.has_no_marks(repo) {
+            self.flags = Some(quarantine.apply(repo.git(), repo).start(["ls-files", "-v", "-z"])?);
+        }
+        Ok(())
     }
 }
 
-/// Starts the listing of the configuration, if the repository's own files may hold anything of [`EXECUTABLE`].
-pub(super) fn start_config(repo: &Repo) -> Result<Option<Running>, GitError> {
+fn start_config(repo: &Repo) -> Result<Option<Running>, GitError> {
     let shared = fs::read(repo.common_dir().join("config"));
     let own = match fs::read(repo.git_dir().join("config.worktree")) {
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(Vec::new()),

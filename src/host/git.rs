@@ -15,12 +15,13 @@ mod merge;
 mod notes;
 mod objects;
 mod refs;
+pub(super) mod register;
 mod union;
 
 pub use checkout::{BranchMove, Obstacle};
 pub use command::{Git, Output, Running};
-pub use diff::{Change, ChangeKind};
-pub use index::has_no_marks;
+pub use diff::{Change, ChangeKind, Changes};
+pub use index::{Tracked, entries, has_no_marks};
 pub use keys::signing_key;
 pub use merge::Merged;
 pub use notes::{LARGEST_NOTE, Notes};

@@ -6,6 +6,8 @@
 //! archive, and the room is compared with the tree before it is handed out.
 
 mod likeness;
+mod renew;
+mod scan;
 mod slot;
 
 use super::digest::digest;
@@ -14,6 +16,7 @@ use super::ids::{CommitId, TreeId};
 use super::path::{RepoPath, escape};
 use super::process::{Launch, Limits, run_in_turn};
 use super::sandbox::{Network, Profile};
+use renew::Way;
 use slot::Slot;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -51,6 +54,9 @@ const WHOLE_TREE: &[&str] = &[
     "core.checkStat=default",
     "-c",
     "core.untrackedCache=false",
+    // A room can be made anew: its index needs no checksum against a failing disk.
+    "-c",
+    "index.skipHash=true",
     "-c",
     "submodule.recurse=false",
 ];
@@ -121,6 +127,11 @@ impl Room {
         let mut slot = Slot::take(&pool(repo))?;
         slot.begin(repo, commit)?;
         let mut room = Self { slot, commit: commit.clone(), tree };
+        match room.short_way(repo) {
+            Way::Done => return Ok(room),
+            Way::Long => {}
+            Way::Anew => room.slot.rebuild(repo, commit)?,
+        }
         if room.reset(repo).is_err() {
             // Whatever the last user left (unreadable folders, a broken index), a new checkout does not have it.
             room.slot.rebuild(repo, commit)?;
@@ -151,17 +162,28 @@ impl Room {
     pub fn changed(&self, repo: &Repo) -> Result<Vec<RepoPath>, RoomError> {
         // A run may write anywhere in the room, its `.git` file included.
         self.slot.restore_gitfile()?;
+        if self.is_untouched(repo) {
+            return Ok(Vec::new());
+        }
         let differences = self.differences(repo, false)?;
         Ok(differences.into_iter().map(|difference| difference.path).take(100).collect())
     }
 
-    /// Removes the room's worktree: its files are moved away (see [`sweep`]), then git forgets that one path. Other
-    /// worktrees are never looked at (RULINGS 26).
+    /// Removes the room's worktree: its files are moved away (see [`sweep`]), then its own entry leaves git's register of
+    /// worktrees. Other worktrees are never looked at (RULINGS 26, ADR 14). No process is started.
     ///
     /// # Errors
-    /// A file cannot be moved, or git refuses.
+    /// A file cannot be moved.
     pub fn retire(self, repo: &Repo) -> Result<(), RoomError> {
         self.slot.remove(repo)
+    }
+
+    /// Where the short way leads; into an error as well as into the unknown means the long way.
+    fn short_way(&self, repo: &Repo) -> Way {
+        if self.slot.restore_gitfile().is_err() {
+            return Way::Long;
+        }
+        self.renew(repo).unwrap_or(Way::Long)
     }
 
     fn reset(&self, repo: &Repo) -> Result<(), RoomError> {
@@ -184,6 +206,11 @@ impl Room {
     /// administrative folder, nothing else, because the repository's configuration may name filter programs that
     /// somebody planted. Returns what they all wrote on standard output.
     fn gits(&self, repo: &Repo, gits: &[Vec<OsString>]) -> Result<Vec<u8>, RoomError> {
+        self.gits_reading(repo, gits, Vec::new())
+    }
+
+    /// The same; the first one reads `input`.
+    fn gits_reading(&self, repo: &Repo, gits: &[Vec<OsString>], mut input: Vec<u8>) -> Result<Vec<u8>, RoomError> {
         let host = repo.host();
         let git = Git::new(host, self.path())
             .env("GIT_DIR", self.slot.admin())
@@ -200,7 +227,7 @@ impl Room {
         if !host.helper.is_file() {
             let mut all = Vec::new();
             for (turn, line) in lines.iter().enumerate() {
-                let output = git.clone().run_unchecked(line)?;
+                let output = git.clone().stdin(std::mem::take(&mut input)).run_unchecked(line)?;
                 if output.code != Some(0) {
                     let ending = output.code.map_or("was killed".to_owned(), |c| format!("exited with code {c}"));
                     return Err(failed(turn, ending, output.said()));
@@ -215,7 +242,7 @@ impl Room {
             argv: lines.next().unwrap_or_default(),
             cwd: self.path().to_owned(),
             env: git.environment(),
-            stdin: Vec::new(),
+            stdin: input,
             log: self.slot.log(),
             capture: LARGEST_ANSWER,
             limits: Limits::within(GIT_LIMIT),
@@ -262,7 +289,7 @@ pub fn pool(repo: &Repo) -> PathBuf {
 /// # Errors
 /// A file cannot be deleted; the rest stays for the next time.
 pub fn sweep(repo: &Repo) -> Result<(), RoomError> {
-    slot::sweep(&pool(repo))
+    slot::sweep(repo, &pool(repo))
 }
 
 /// The last words of a log on one line, escaped.

@@ -52,6 +52,7 @@ mod replayed_history;
 mod reports;
 mod right_code;
 mod rooms;
+mod rooms_again;
 mod runners;
 mod salvage;
 mod sandbox;

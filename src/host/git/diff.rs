@@ -1,6 +1,6 @@
 //! What changed between two trees, from plumbing that no user configuration can bend.
 
-use super::{GitError, Repo};
+use super::{GitError, Repo, Running};
 use crate::host::ids::{BlobId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use schemars::JsonSchema;
@@ -82,12 +82,17 @@ impl Repo {
     /// # Errors
     /// Git fails, or a tree is missing.
     pub fn changes(&self, old: &TreeId, new: &TreeId) -> Result<Vec<Change>, GitError> {
+        self.start_changes(old, new)?.finish()
+    }
+
+    /// As [`Repo::changes`]; the caller does something else meanwhile.
+    ///
+    /// # Errors
+    /// Git cannot be started.
+    pub fn start_changes(&self, old: &TreeId, new: &TreeId) -> Result<Changes, GitError> {
         // -l bounds rename detection: beyond it, an addition and a deletion are told instead.
         let args = PLAIN.iter().copied().chain(["--raw", "-z", "-M50%", "-l1000", old.as_str(), new.as_str()]);
-        let output = self.git().run(args)?;
-        let mut changes = parse_raw(&output.stdout)?;
-        changes.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(changes)
+        self.git().start(args).map(Changes)
     }
 
     /// Writes the difference between two trees to a file, so that `git apply` gives the new tree from the old bit for
@@ -120,6 +125,22 @@ impl Repo {
         let line = git().run(["write-tree"])?.line();
         TreeId::new(&line)
             .map_err(|why| GitError::Unreadable { command: "git write-tree".to_owned(), what: why.to_string() })
+    }
+}
+
+/// A comparison that was started.
+#[derive(Debug)]
+pub struct Changes(Running);
+
+impl Changes {
+    /// The changed paths, sorted by path.
+    ///
+    /// # Errors
+    /// Git fails, or a tree is missing.
+    pub fn finish(self) -> Result<Vec<Change>, GitError> {
+        let mut changes = parse_raw(&self.0.success()?.stdout)?;
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(changes)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The index file, as far as one question needs it: is any entry marked so that git does not look at the file?
+//! The index file, as far as two questions need it: is any entry marked so that git does not look at the file, and what
+//! did git see of each file last?
 
 use super::ObjectFormat;
 
@@ -7,31 +8,84 @@ const STAT: usize = 40;
 /// Entry flags: assume-unchanged, and "sixteen more flags follow".
 const ASSUME_UNCHANGED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
+/// Which side of a merge.
+const STAGE: u16 = 0x3000;
 /// The bits of the name's length; all set: longer than that.
 const LENGTH: u16 = 0x0fff;
 /// Among the further flags.
 const SKIP_WORKTREE: u16 = 0x4000;
+const INTENT_TO_ADD: u16 = 0x2000;
 
 /// True only if every entry of an index file was read and none is marked assume-unchanged or skip-worktree. False means
 /// "ask git": a mark, or a file that is not fully understood (split or sparse index, an unknown version, damage).
 pub fn has_no_marks(index: &[u8], format: ObjectFormat) -> bool {
+    read(index, format, |raw| (!raw.marked).then_some(())).is_some()
+}
+
+/// One entry of an index file: a tracked file and what git saw of it last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// The path.
+    pub path: Vec<u8>,
+    /// What the system said of the file, in 32 bits each: change time (seconds, nanoseconds), modification time (the
+    /// same), device, inode, mode, owner, group, size. The mode is git's own (e.g. `0o100644`).
+    pub stat: [u32; 10],
+    /// The content's id.
+    pub id: Vec<u8>,
+}
+
+impl Tracked {
+    /// The mode as git stores it.
+    pub fn mode(&self) -> u32 {
+        self.stat[6]
+    }
+
+    /// True if these bytes are the content as it is stored. False where nobody can say (SHA-256).
+    pub fn is_content(&self, bytes: &[u8]) -> bool {
+        let id = git2::Oid::hash_object(git2::ObjectType::Blob, bytes);
+        id.is_ok_and(|id| id.as_bytes() == self.id)
+    }
+}
+
+/// Every entry of an index file, in its order; `None` where only git understands it: marks, several stages of a path,
+/// entries without content, and whatever [`has_no_marks`] does not read.
+pub fn entries(index: &[u8], format: ObjectFormat) -> Option<Vec<Tracked>> {
+    let mut all: Vec<Tracked> = Vec::new();
+    read(index, format, |raw| {
+        if raw.marked || raw.staged || raw.intended {
+            return None;
+        }
+        let kept = all.last().map_or(&[][..], |last| &last.path[..]);
+        let kept = kept.len().checked_sub(raw.dropped.unwrap_or(kept.len())).map(|length| &kept[..length])?;
+        let path = [kept, raw.name].concat();
+        let mut stat = raw.stat;
+        let mut numbers = [0; 10];
+        for number_of in &mut numbers {
+            *number_of = number(&mut stat)?;
+        }
+        all.push(Tracked { path, stat: numbers, id: raw.id.to_vec() });
+        Some(())
+    })?;
+    Some(all)
+}
+
+/// Shows every entry, in its order; `None` if one is not wanted or something is not understood.
+fn read<'b>(index: &'b [u8], format: ObjectFormat, mut each: impl FnMut(&Raw<'b>) -> Option<()>) -> Option<()> {
     let id = match format {
         ObjectFormat::Sha1 => 20,
         ObjectFormat::Sha256 => 32,
     };
     // The last bytes are the file's own checksum.
-    let Some(body) = index.len().checked_sub(id).and_then(|end| index.get(..end)) else { return false };
-    read(body, id).is_some()
-}
-
-fn read(body: &[u8], id: usize) -> Option<()> {
+    let body = index.len().checked_sub(id).and_then(|end| index.get(..end))?;
     let mut rest = body.strip_prefix(b"DIRC")?;
     let (version, count) = (number(&mut rest)?, number(&mut rest)?);
     if !(2..=4).contains(&version) {
         return None;
     }
     for _ in 0..count {
-        rest = entry(rest, id, version)?;
+        let raw = entry(rest, id, version)?;
+        each(&raw)?;
+        rest = raw.rest;
     }
     while !rest.is_empty() {
         let name = take(&mut rest, 4)?;
@@ -45,19 +99,31 @@ fn read(body: &[u8], id: usize) -> Option<()> {
     Some(())
 }
 
-/// What follows an entry without a mark.
-fn entry(whole: &[u8], id: usize, version: u32) -> Option<&[u8]> {
+/// An entry as it stands in the file.
+struct Raw<'b> {
+    stat: &'b [u8],
+    id: &'b [u8],
+    /// Git does not look at the file.
+    marked: bool,
+    /// One of several sides of a merge.
+    staged: bool,
+    /// Announced only, without content.
+    intended: bool,
+    /// How many bytes at the end of the name before are replaced by this one; `None`: all.
+    dropped: Option<usize>,
+    name: &'b [u8],
+    /// What follows.
+    rest: &'b [u8],
+}
+
+fn entry(whole: &[u8], id: usize, version: u32) -> Option<Raw<'_>> {
     let mut rest = whole;
-    take(&mut rest, STAT + id)?;
+    let (stat, id) = (take(&mut rest, STAT)?, take(&mut rest, id)?);
     let flags = short(&mut rest)?;
     let further = if version > 2 && flags & EXTENDED != 0 { short(&mut rest)? } else { 0 };
-    if flags & ASSUME_UNCHANGED != 0 || further & SKIP_WORKTREE != 0 || (version == 2 && flags & EXTENDED != 0) {
-        return None;
-    }
-    if version == 4 {
-        // How much of the name before is dropped: seven bits a byte, the last without the eighth.
-        while take(&mut rest, 1)?[0] & 0x80 != 0 {}
-    }
+    let marked =
+        flags & ASSUME_UNCHANGED != 0 || further & SKIP_WORKTREE != 0 || (version == 2 && flags & EXTENDED != 0);
+    let dropped = if version == 4 { Some(dropped(&mut rest)?) } else { None };
     let length = match flags & LENGTH {
         short if version != 4 && short < LENGTH => usize::from(short),
         _ => rest.iter().position(|byte| *byte == 0)?,
@@ -69,7 +135,20 @@ fn entry(whole: &[u8], id: usize, version: u32) -> Option<&[u8]> {
     // One zero ends the name; older versions fill up to a multiple of eight.
     let used = whole.len() - rest.len();
     let fill = if version == 4 { 1 } else { 8 - used % 8 };
-    take(&mut rest, fill)?.iter().all(|byte| *byte == 0).then_some(rest)
+    let zeros = take(&mut rest, fill)?.iter().all(|byte| *byte == 0);
+    let (staged, intended) = (flags & STAGE != 0, further & INTENT_TO_ADD != 0);
+    zeros.then_some(Raw { stat, id, marked, staged, intended, dropped, name, rest })
+}
+
+/// How much of the name before is dropped: seven bits a byte, the last without the eighth; each further byte adds one.
+fn dropped(rest: &mut &[u8]) -> Option<usize> {
+    let mut byte = take(rest, 1)?[0];
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = take(rest, 1)?[0];
+        value = value.checked_add(1)?.checked_mul(128)? + usize::from(byte & 0x7f);
+    }
+    Some(value)
 }
 
 fn take<'b>(rest: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
@@ -142,6 +221,32 @@ mod tests {
                 std::fs::write(folder.path().join("later"), "").unwrap();
                 git(folder.path(), &["add", "-N", "later"]);
                 assert!(is_plain(&folder, format), "{word}, version {version}: intent to add is no mark");
+            }
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "git lists the entries to compare with")]
+    fn every_entry_is_read_as_git_lists_it() {
+        for (word, format) in [("sha1", ObjectFormat::Sha1), ("sha256", ObjectFormat::Sha256)] {
+            for version in ["2", "4"] {
+                let folder = sample(word, version);
+                let read = || entries(&std::fs::read(folder.path().join(".git/index")).unwrap(), format);
+                let listed = Command::new("git").current_dir(folder.path()).args(["ls-files", "-s", "-z"]).output();
+                let mut ours = Vec::new();
+                for entry in read().unwrap() {
+                    let id: String = entry.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                    ours.extend_from_slice(format!("{:06o} {id} 0\t", entry.mode()).as_bytes());
+                    ours.extend_from_slice(&[&entry.path[..], b"\0"].concat());
+                }
+                assert!(ours == listed.unwrap().stdout, "{word}, version {version}");
+                let sized = read().unwrap().into_iter().find(|entry| entry.path == b"abc").unwrap();
+                assert_eq!(sized.stat[9], 3, "its size");
+                assert_eq!(sized.is_content(b"abc"), format == ObjectFormat::Sha1);
+                assert!(!sized.is_content(b"abd"));
+                std::fs::write(folder.path().join("later"), "").unwrap();
+                git(folder.path(), &["add", "-N", "later"]);
+                assert_eq!(read(), None, "{word}, version {version}: an entry without content");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! One place of the pool: its lock, its worktree, and what a crash leaves.
 
 use super::{MOST_ROOMS, RoomError};
-use crate::host::git::{GitError, Repo};
+use crate::host::git::{GitError, Repo, register};
 use crate::host::ids::CommitId;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,6 +17,8 @@ pub(super) struct Slot {
     gitfile: Vec<u8>,
     /// The operating system frees it even if we are killed.
     lock: File,
+    /// Its last user did not end properly.
+    crashed: bool,
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RoomError {
@@ -36,13 +38,18 @@ impl Slot {
             match lock.try_lock() {
                 Ok(()) => {
                     let (tree, admin) = (folder.join("tree"), PathBuf::new());
-                    return Ok(Self { folder, tree, admin, gitfile: Vec::new(), lock });
+                    return Ok(Self { folder, tree, admin, gitfile: Vec::new(), lock, crashed: false });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(why)) => return Err(RoomError::Io { doing: "lock", path, why }),
             }
         }
         Err(RoomError::Full { pool: pool.to_owned() })
+    }
+
+    /// True if nobody knows what its last user was doing to it.
+    pub(super) fn crashed(&self) -> bool {
+        self.crashed
     }
 
     pub(super) fn tree(&self) -> &Path {
@@ -65,12 +72,12 @@ impl Slot {
 
     /// Finds the slot's worktree, or makes it, and marks it as in use.
     pub(super) fn begin(&mut self, repo: &Repo, commit: &CommitId) -> Result<(), RoomError> {
-        let crashed = self.marker().exists();
+        self.crashed = self.marker().exists();
         fs::write(self.marker(), b"").map_err(io("write", &self.marker()))?;
         if !self.recall() {
             return self.rebuild(repo, commit);
         }
-        if crashed {
+        if self.crashed {
             self.unlock_git()?;
         }
         Ok(())
@@ -134,7 +141,7 @@ impl Slot {
         }
         let record = self.folder.join("gitfile");
         fs::write(&record, &self.gitfile).map_err(io("write", &record))?;
-        sweep(self.folder.parent().unwrap_or(&self.folder)).ok();
+        sweep(repo, self.folder.parent().unwrap_or(&self.folder)).ok();
         Ok(())
     }
 
@@ -145,20 +152,13 @@ impl Slot {
 
     fn forget(&self, repo: &Repo) -> Result<(), RoomError> {
         let record = self.folder.join("gitfile");
-        let known = fs::read(&record)
-            .ok()
-            .filter(|gitfile| admin_of(gitfile, &self.tree).is_some_and(|admin| admin.join("commondir").is_file()));
+        let known = fs::read(&record).ok().and_then(|gitfile| admin_of(&gitfile, &self.tree));
         if fs::symlink_metadata(&self.tree).is_ok() {
             self.discard(&self.tree)?;
         }
-        if let Some(gitfile) = known {
-            // Git removes exactly this path, and only if the path still looks like the worktree.
-            fs::create_dir_all(&self.tree).map_err(io("make", &self.tree))?;
-            let path = self.tree.join(".git");
-            fs::write(&path, gitfile).map_err(io("write", &path))?;
-            let mut args = ["worktree", "remove", "--force", "--force"].map(OsStr::new).to_vec();
-            args.push(self.tree.as_os_str());
-            repo.git().run(args)?;
+        if let Some(admin) = known {
+            // Only if git's own entry still says that it is this slot's.
+            repo.unregister(&admin, &self.tree)?;
         }
         match fs::remove_file(&record) {
             Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &record)(why)),
@@ -188,10 +188,13 @@ fn trash_of(pool: &Path) -> PathBuf {
     pool.join("trash")
 }
 
-/// Deletes what was moved away.
-pub(super) fn sweep(pool: &Path) -> Result<(), RoomError> {
-    let trash = trash_of(pool);
-    let Ok(entries) = fs::read_dir(&trash) else { return Ok(()) };
+/// Deletes what was moved away: files of the pool, and entries of git's register.
+pub(super) fn sweep(repo: &Repo, pool: &Path) -> Result<(), RoomError> {
+    empty(&trash_of(pool)).and(empty(&register::trash_of(repo)))
+}
+
+fn empty(trash: &Path) -> Result<(), RoomError> {
+    let Ok(entries) = fs::read_dir(trash) else { return Ok(()) };
     let mut first = Ok(());
     for entry in entries.flatten() {
         let path = entry.path();
