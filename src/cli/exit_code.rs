@@ -15,7 +15,7 @@ pub enum ExitCode {
     Usage = 2,
     /// Held: a person decides.
     Held = 3,
-    /// Git, a missing program, or an unsupported repository.
+    /// Git, a missing program, an unsupported repository, or a gate that cannot say no.
     Environment = 4,
     /// Our bug.
     Bug = 70,
@@ -30,7 +30,7 @@ impl ExitCode {
         (Self::Fail, "FAIL: the claim is false; the reasons are printed"),
         (Self::Usage, "usage: the command, the task or the settings are wrong"),
         (Self::Held, "held: a person decides; the reason is printed"),
-        (Self::Environment, "environment: git, a missing program, an unsupported repository"),
+        (Self::Environment, "environment: git, a missing program, an unsupported repository, a broken gate"),
         (Self::Bug, "our bug: please report it"),
         (Self::Interrupted, "interrupted"),
     ];
