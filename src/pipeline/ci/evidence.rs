@@ -256,6 +256,12 @@ impl<'r> Search<'r> {
                     continue;
                 }
                 let goal = (fork.clone(), self.repo().tree_of(&fork)?);
+                let moved = foreign_paths(self.repo(), &goal.1, &range.base_tree)?;
+                if !moved.is_disjoint(&foreign_paths(self.repo(), &goal.1, &tree)?) {
+                    let why = "the base moved in paths that this landing touches, too".to_owned();
+                    self.reject(Rejected { commit, code: "base-meets-change", why });
+                    continue;
+                }
                 let chain = self.follow(&commit, &tree, &goal)?;
                 // A landing of a task that nobody asks about here would go unseen.
                 let known = chain.links.iter().all(|link| tasks.contains(&link.landing.task));
