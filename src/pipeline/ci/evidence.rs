@@ -236,9 +236,9 @@ impl<'r> Search<'r> {
         for task in tasks {
             for shared in results_of(self.repo(), task)?.into_iter().take(MOST_REMERGED) {
                 let Some(bundle) = self.repo().file(&shared.pages, &RepoPath::from(BUNDLE), 4 << 20)? else { continue };
-                let Some((commit, tree)) = subject_of(&bundle) else { continue };
+                let Some(commit) = commit_of(&bundle) else { continue };
                 // Its objects may be in nobody's clone any more: then it cannot be merged, and is judged again.
-                if self.repo().tree_of(&commit).is_err() {
+                let Ok(tree) = self.repo().tree_of(&commit) else {
                     self.reject(Rejected {
                         commit,
                         code: "landing-not-here",
@@ -246,7 +246,7 @@ impl<'r> Search<'r> {
                             .to_owned(),
                     });
                     continue;
-                }
+                };
                 let Some(fork) = self.repo().merge_base(&range.base.commit, &commit)? else { continue };
                 let merged = match self.repo().merge(&range.base.commit, &commit)? {
                     Merged::Clean(merged) => merged,
@@ -274,10 +274,10 @@ impl<'r> Search<'r> {
     }
 }
 
-fn subject_of(bundle: &[u8]) -> Option<(CommitId, TreeId)> {
+/// The commit that a bundle says it is about.
+fn commit_of(bundle: &[u8]) -> Option<CommitId> {
     parse_bundle(bundle).0.iter().find_map(|envelope| {
         let statement = envelope.statement().ok()?;
-        let commit = CommitId::new(statement.digest("gitCommit")?).ok()?;
-        Some((commit, TreeId::new(statement.digest("gitTree")?).ok()?))
+        CommitId::new(statement.digest("gitCommit")?).ok()
     })
 }
