@@ -150,6 +150,34 @@ fn a_base_that_moved_so_that_the_merge_is_broken_is_refused_although_each_side_w
 }
 
 #[test]
+fn a_base_that_moved_in_the_changes_own_files_needs_a_judgement() {
+    let forge = Forge::new("");
+    let pages = |first: &str, last: &str| format!("{first}\n{}{last}\n", "the same\n".repeat(40));
+    forge.base_moves("book.txt", &pages("1", "2"));
+    forge.git(&forge.top(), &["reset", "-q", "--hard", "origin/main"]);
+    write(&forge.top(), "book.txt", pages("one", "2"));
+    forge.commit("done.txt", "done\n", "feature(w): it is done [w-001]");
+    let clone = forge.clone_as("ci", &[]);
+    forge.git(&clone, &["checkout", "-q", "origin/pr"]);
+    forge.judge_in(&clone, &["--base", "origin/main", "--attest"]).is("pass", 0);
+    forge.run(&clone, &["push", "--evidence-only"]).exits(0);
+    // The other end of the same file: it merges, and nobody judged the two together.
+    let other = forge.stage.repo.root().join("other-book.txt");
+    write(&other, "book.txt", pages("1", "two"));
+    forge.stage.repo.commit_in(&other, "somebody else again");
+    forge.git(&other, &["push", "-q", "origin", "main"]);
+    forge.job("ci-2", ATTESTED).is("held", 3).because(&["not-attested", "touches, too"]);
+    // Squashed onto that base it is no other case.
+    let clone = forge.stage.repo.root().join("ci-2");
+    forge.git(&clone, &["checkout", "-q", "-B", "squashed", "origin/main"]);
+    forge.git(&clone, &["merge", "-q", "--squash", "origin/pr"]);
+    let squashed = forge.stage.repo.commit_in(&clone, "it is done [w-001] (#1)");
+    let words = ["--base", "origin/main", "--head", &squashed, "--require", "attested"];
+    forge.judge_in(&clone, &words).is("held", 3).because(&["base-meets-change"]);
+    forge.judge_in(&clone, &words[..4]).is("pass", 0).rests_on(TASK, "verified");
+}
+
+#[test]
 fn a_branch_rebased_onto_a_moved_base_is_merged_again_and_a_squash_keeps_its_evidence_by_tree() {
     let forge = Forge::landed("");
     let head = forge.git(&forge.top(), &["rev-parse", "pr"]);

@@ -39,5 +39,6 @@ pub const GATE_CODES: &[(&str, &str)] = &[
     ("note-of-another-base", "what it says lies below its commit does not"),
     ("note-unreadable", "lines that are no statements, or statements that contradict themselves"),
     ("no-landing", "it says nothing about a landing"),
+    ("base-meets-change", "the base moved in paths that the landing touches, too: it is judged again"),
     ("landing-not-here", "the landed commit is not in this clone, so it cannot be merged again"),
 ];

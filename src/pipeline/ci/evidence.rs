@@ -233,9 +233,9 @@ impl<'r> Search<'r> {
         for task in tasks {
             for shared in results_of(self.repo(), task)?.into_iter().take(MOST_REMERGED) {
                 let Some(bundle) = self.repo().file(&shared.pages, &RepoPath::from(BUNDLE), 4 << 20)? else { continue };
-                let Some((commit, tree)) = subject_of(&bundle) else { continue };
+                let Some(commit) = commit_of(&bundle) else { continue };
                 // Its objects may be in nobody's clone any more: then it cannot be merged, and is judged again.
-                if self.repo().tree_of(&commit).is_err() {
+                let Ok(tree) = self.repo().tree_of(&commit) else {
                     self.reject(Rejected {
                         commit,
                         code: "landing-not-here",
@@ -243,7 +243,7 @@ impl<'r> Search<'r> {
                             .to_owned(),
                     });
                     continue;
-                }
+                };
                 let Some(fork) = self.repo().merge_base(&range.base.commit, &commit)? else { continue };
                 let merged = match self.repo().merge(&range.base.commit, &commit)? {
                     Merged::Clean(merged) => merged,
@@ -253,6 +253,12 @@ impl<'r> Search<'r> {
                     continue;
                 }
                 let goal = (fork.clone(), self.repo().tree_of(&fork)?);
+                let moved = foreign_paths(self.repo(), &goal.1, &range.base_tree)?;
+                if !moved.is_disjoint(&foreign_paths(self.repo(), &goal.1, &tree)?) {
+                    let why = "the base moved in paths that this landing touches, too".to_owned();
+                    self.reject(Rejected { commit, code: "base-meets-change", why });
+                    continue;
+                }
                 let chain = self.follow(&commit, &tree, &goal)?;
                 // A landing of a task that nobody asks about here would go unseen.
                 let known = chain.links.iter().all(|link| tasks.contains(&link.landing.task));
@@ -265,10 +271,10 @@ impl<'r> Search<'r> {
     }
 }
 
-fn subject_of(bundle: &[u8]) -> Option<(CommitId, TreeId)> {
+/// The commit that a bundle says it is about.
+fn commit_of(bundle: &[u8]) -> Option<CommitId> {
     parse_bundle(bundle).0.iter().find_map(|envelope| {
         let statement = envelope.statement().ok()?;
-        let commit = CommitId::new(statement.digest("gitCommit")?).ok()?;
-        Some((commit, TreeId::new(statement.digest("gitTree")?).ok()?))
+        CommitId::new(statement.digest("gitCommit")?).ok()
     })
 }

@@ -231,7 +231,9 @@ impl Gate<'_> {
         let gap = chain.map_or("", |chain| chain.gap.as_str());
         let told: Vec<String> =
             search.rejected.iter().take(5).map(|one| format!("{}: {}", one.code, one.why)).collect();
-        if told.is_empty() {
+        if chain.is_some_and(|chain| chain.complete) {
+            format!("{gap}: it has to be judged again, which `--require attested` does not allow")
+        } else if told.is_empty() {
             format!("{gap}: whoever landed it runs `countersign push`, and this clone `countersign fetch`")
         } else {
             format!("{gap} ({})", told.join("; "))
