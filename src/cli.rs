@@ -1,17 +1,24 @@
 //! Speaks to people: flags in, words and an exit code out. The only code that prints.
 
 mod args;
+mod attest;
 mod board;
+mod ci;
 mod console;
 mod decide;
 mod doctor;
 mod exit_code;
+mod forge;
 mod hook;
 mod init;
+mod manual;
+mod message;
+mod output;
 mod receipts;
 mod reconcile;
 mod salvage;
 mod schema;
+mod share;
 mod tour;
 mod transcript;
 mod verify;
@@ -27,6 +34,9 @@ use crate::host::clock::Clock;
 use crate::host::env::Env;
 use crate::host::git::GitError;
 use crate::integrate::RestoreError;
+use crate::integrate::share::ShareError;
+use crate::pipeline::attest::NoteError;
+use crate::pipeline::ci::CiError;
 use crate::pipeline::ruling::RulingError;
 use crate::pipeline::work::WorkError;
 use crate::pipeline::{Fault, VerifyError};
@@ -71,6 +81,9 @@ pub fn run(words: Vec<std::ffi::OsString>, cancel: &Cancel) -> ExitCode {
 fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<ExitCode> {
     let start = start_folder(cli.directory)?;
     let host = host_of_process(cancel)?;
+    if host.env.text("GITHUB_ACTIONS") == Some("true") {
+        console.be_order_free();
+    }
     match cli.command {
         Command::Verify(args) => verify::run(*args, start, &host, console),
         Command::Work(args) => work::run(*args, start, &host, console),
@@ -84,12 +97,19 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
             board::show(&task, &args, &start, &host, console)
         }
         Command::Board { command: BoardCommand::Check(args) } => board::check(&args, &start, &host, console),
+        Command::Board { command: BoardCommand::Message(args) } => message::run(&args, &start, &host, console),
         Command::Doctor(args) => doctor::run(&args, &start, &host, console),
+        Command::Completions { shell } => Ok(manual::completions(shell, console)),
+        Command::Man(args) => manual::man(&args, &start, console),
         Command::Hook { command: HookCommand::Stop { host: asks } } => Ok(hook::stop(asks, &start, &host, console)),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Reconcile(args) => reconcile::run(*args, start, &host, console),
         Command::Replay(args) => receipts::replay(&args, &start, &host, console),
+        Command::Ci(args) => ci::run(*args, start, &host, console),
+        Command::Attest { command } => attest::run(command, &start, &host, console),
+        Command::Push(args) => share::push(&args, &start, &host, console),
+        Command::Fetch(args) => share::fetch(&args, &start, &host, console),
         Command::Schema { which } => schema::print(which, console),
         Command::Transcript { command: TranscriptCommand::Show { file, session, json } } => {
             transcript::show(&start.join(file), session.as_deref(), json, console)
@@ -98,17 +118,33 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
     }
 }
 
+fn by_fault(fault: Fault) -> ExitCode {
+    match fault {
+        Fault::Usage => ExitCode::Usage,
+        Fault::Environment => ExitCode::Environment,
+        Fault::Interrupted => ExitCode::Interrupted,
+        Fault::Bug => ExitCode::Bug,
+    }
+}
+
 /// An error's exit code: ours are typed, anything else is our bug.
 fn code_of(why: &anyhow::Error) -> ExitCode {
     let fault = why.downcast_ref::<VerifyError>().map(VerifyError::fault);
     let fault = fault.or_else(|| why.downcast_ref::<WorkError>().map(WorkError::fault));
+    let fault = fault.or_else(|| why.downcast_ref::<CiError>().map(CiError::fault));
     if let Some(fault) = fault.or_else(|| why.downcast_ref::<RulingError>().map(RulingError::fault)) {
-        return match fault {
-            Fault::Usage => ExitCode::Usage,
-            Fault::Environment => ExitCode::Environment,
-            Fault::Interrupted => ExitCode::Interrupted,
-            Fault::Bug => ExitCode::Bug,
+        return by_fault(fault);
+    }
+    if let Some(known) = why.downcast_ref::<NoteError>() {
+        return match known {
+            NoteError::NoCommit(_) | NoteError::Key { .. } => ExitCode::Usage,
+            NoteError::NoNote { .. } => ExitCode::Held,
+            NoteError::Verify(why) => by_fault(why.fault()),
+            NoteError::Git(_) => ExitCode::Environment,
         };
+    }
+    if let Some(known) = why.downcast_ref::<ShareError>() {
+        return if matches!(known, ShareError::NoRemote(_)) { ExitCode::Usage } else { ExitCode::Environment };
     }
     if let Some(known) = why.downcast_ref::<TranscriptError>() {
         return match known {
@@ -124,7 +160,7 @@ fn code_of(why: &anyhow::Error) -> ExitCode {
     if let Some(known) = why.downcast_ref::<RestoreError>() {
         return salvage::code_of(known);
     }
-    if why.is::<decide::NotAsked>() {
+    if why.is::<decide::NotAsked>() || why.is::<output::UsageError>() || why.is::<forge::ForgeError>() {
         return ExitCode::Usage;
     }
     if why.is::<KitError>() || why.is::<GitError>() || why.is::<std::io::Error>() {

@@ -3,10 +3,14 @@
 //! The project's file (`.agentheim/countersign.yaml`) is read from the base commit, never from the claim: a candidate may
 //! propose new rules, it may not be judged under them.
 
+mod gate;
 pub mod glob;
 mod parse;
+mod policy;
 
+pub use gate::{GateSettings, Requirement, Role, SIGNERS_FILE};
 pub use parse::{Layer, SettingsError, read_yaml, settle};
+pub use policy::policy_digest;
 
 use crate::host::sandbox::Endpoint;
 use schemars::JsonSchema;
@@ -44,6 +48,8 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// Sizes and times.
     pub limits: LimitSettings,
+    /// What the merge gate asks for; read at the base alone.
+    pub gate: GateSettings,
     /// What `work` may cost.
     #[serde(skip_serializing_if = "BudgetSettings::is_unlimited")]
     pub budget: BudgetSettings,

@@ -16,6 +16,7 @@ pub mod reach;
 pub mod redact;
 pub mod room;
 pub mod sandbox;
+pub mod signing;
 
 use std::path::PathBuf;
 

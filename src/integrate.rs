@@ -1,13 +1,14 @@
 //! Land a warrant, save what does not land, and take a worktree away only with a proof of either.
 
+pub mod attest;
 pub mod board;
 pub mod books;
 pub mod hooks;
 pub mod land;
 pub mod likeness;
-pub mod note;
 mod peer;
 pub mod salvage;
+pub mod share;
 pub mod teardown;
 pub mod uncertified;
 

@@ -4,6 +4,8 @@
 //! [`VerifyError`] into words and an exit code.
 
 mod asking;
+pub mod attest;
+pub mod ci;
 mod closing;
 mod consulting;
 pub(crate) mod declined;

@@ -168,6 +168,9 @@ pub struct SettingsRecord {
     /// True if a run without a task is held (`--require task`).
     #[serde(default)]
     pub require_task: bool,
+    /// SHA-256 of the policy: the settings that shape a judgement, and the prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
     /// SHA-256 over everything a judgement depends on (RULINGS 4): the same key is not judged again.
     pub key: String,
 }

@@ -4,6 +4,7 @@
 //! cargo bench                                     3k, 10k and 50k files, 9 rounds
 //! cargo bench -- --quick                          3k files, 3 rounds
 //! cargo bench -- --files 3000,100000 --rounds 5
+//! cargo bench -- --gate                           the merge gate alone
 //! cargo bench -- --only room                      rows with that word in their name, and what they are compared with
 //! cargo bench -- --only transcripts               how fast transcripts are read and a hook answers, no table
 //! ```
@@ -15,6 +16,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a program of its own, for people")]
 
 mod flood;
+mod gate;
 mod reading;
 mod rows;
 mod stage;
@@ -43,6 +45,7 @@ fn main() {
         "{:>7}  {:<38} {:>10} {:>8} {:>11} {:>11}  target",
         "files", "what", "median ms", "cpu ms", "compared", "by cpu"
     );
+    let whole = !plan.files.is_empty();
     let transcripts = plan.only.as_deref() == Some("transcripts");
     for files in plan.files.iter().copied().filter(|_| !transcripts) {
         let stage = Stage::build(files);
@@ -50,12 +53,15 @@ fn main() {
         measure(&mut rows, plan.rounds);
         print!("{}", table(files, &rows));
     }
-    if plan.only.is_none() {
+    if plan.only.is_none() && whole {
         print!("{}", flood::measure());
     }
-    if transcripts || plan.only.is_none() {
+    if transcripts || (plan.only.is_none() && whole) {
         print!("{}", reading::measure());
         print!("{}", reading::hook_latency());
+    }
+    if plan.only.is_none() {
+        print!("{}", gate::measure());
     }
 }
 
@@ -81,13 +87,16 @@ fn plan(mut args: impl Iterator<Item = String>) -> Plan {
                 .collect::<Vec<u32>>()
         };
         match arg.as_str() {
+            "--gate" => plan.files = Vec::new(),
             "--quick" => plan = Plan { files: vec![3_000], rounds: 3, ..plan },
             "--only" => plan.only = args.next(),
             "--files" => plan.files = number_list(),
             "--rounds" => plan.rounds = number_list()[0].max(1) as usize,
             // Cargo's own word to a bench without a harness.
             "--bench" => {}
-            other => panic!("unknown argument {other}; known are --quick, --files N,N, --rounds N and --only WORD"),
+            other => {
+                panic!("unknown argument {other}; known are --quick, --gate, --files N,N, --rounds N and --only WORD")
+            }
         }
     }
     plan

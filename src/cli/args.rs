@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::output::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroU8;
 use std::path::PathBuf;
@@ -60,12 +61,31 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: TranscriptCommand,
     },
+    /// Judge what would be merged: each task of the range by evidence that travelled with it, or by judging it here.
+    Ci(Box<CiArgs>),
+    /// The signed note on a landed commit.
+    Attest {
+        #[command(subcommand)]
+        command: AttestCommand,
+    },
+    /// Push the branch with its notes and the ledger of sealed results: all or nothing, never by force.
+    Push(PushArgs),
+    /// Fetch notes and ledger, and merge them without loss.
+    Fetch(FetchArgs),
     /// Print the JSON schema of an answer.
     Schema {
         /// Which answer.
         #[arg(value_enum)]
         which: SchemaName,
     },
+    /// Print the completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    Man(ManArgs),
     /// In a temporary folder: judge an honest claim and several false ones, then work on a board with scripted workers.
     Tour {
         /// Keep the folder afterwards.
@@ -93,6 +113,8 @@ pub(crate) enum SchemaName {
     Status,
     /// `decide TASK --json` without an answer.
     Decide,
+    /// `ci --format json`.
+    Ci,
 }
 
 /// `verify`.
@@ -382,6 +404,16 @@ pub(crate) enum BoardCommand {
     },
     /// Look for defects of the board.
     Check(BoardArgs),
+    /// Check that the board has each task that a commit message names (for git's `commit-msg` hook).
+    Message(MessageArgs),
+}
+
+/// `board message`.
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// The file with the message.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// What the board commands share.
@@ -401,6 +433,14 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write `countersign.1` and a page for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `init`.
@@ -433,6 +473,111 @@ pub(crate) struct CaseArgs {
     /// Which attempt [default: the last].
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `ci`.
+#[derive(Debug, Args)]
+pub(crate) struct CiArgs {
+    /// What the change is merged into: settings, tasks and trust are read there [default: as the forge's event or
+    /// pre-commit says, else as `verify`].
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+    /// What is judged [default: as the forge's event or pre-commit says, else HEAD].
+    #[arg(long, value_name = "REV")]
+    pub(crate) head: Option<String>,
+    /// Which evidence is enough [default: the settings at the base, else either].
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) require: Option<EvidenceWord>,
+    /// Who judges what has no evidence: `mechanical`, or a name from the settings at the base.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) verifier: Option<String>,
+    /// The forms of the answer.
+    #[arg(long, value_name = "FORMS", value_enum, value_delimiter = ',', default_value = "text")]
+    pub(crate) format: Vec<Format>,
+    /// The folder for the forms that are files; without it one document goes to standard output.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Sign what this run verified itself, as a note on the head.
+    #[arg(long)]
+    pub(crate) attest: bool,
+}
+
+/// Which evidence is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvidenceWord {
+    /// Only a note that matches.
+    Attested,
+    /// Only what this run judges itself.
+    Verified,
+    /// A note that matches, else a judgement of our own.
+    Either,
+}
+
+/// `attest`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AttestCommand {
+    /// Show what the note on a commit says, and what its signatures are worth.
+    Show(NoteArgs),
+    /// Verify the note: subject, signatures, receipts, and the decision computed again from them. Offline.
+    Verify(NoteArgs),
+    /// Print the note as it is: an in-toto bundle, one DSSE envelope a line.
+    Export {
+        /// The landed commit.
+        commit: String,
+    },
+    /// Sign an approval of what `ci` holds, for exactly this head and base. The base's settings say whose counts.
+    Approve {
+        /// As `ci`.
+        #[arg(long, value_name = "REV")]
+        base: Option<String>,
+        /// As `ci`.
+        #[arg(long, value_name = "REV")]
+        head: Option<String>,
+        /// Why.
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+    },
+}
+
+/// `attest show` and `attest verify`.
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// The landed commit.
+    pub(crate) commit: String,
+    /// A public key (OpenSSH or PEM) or a file of allowed signers [default: what the commit's parent allows].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `push`.
+#[derive(Debug, Args)]
+pub(crate) struct PushArgs {
+    /// The remote, by name or URL.
+    #[arg(default_value = "origin")]
+    pub(crate) remote: String,
+    /// Leave the branch where it is on the remote.
+    #[arg(long, conflicts_with = "inbox")]
+    pub(crate) evidence_only: bool,
+    /// Only leave new results in the remote's inbox, each as a reference of its own; the next push folds them in.
+    #[arg(long)]
+    pub(crate) inbox: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// The remote, by name or URL.
+    #[arg(default_value = "origin")]
+    pub(crate) remote: String,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

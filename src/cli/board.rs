@@ -118,7 +118,7 @@ pub(super) fn check(args: &BoardArgs, start: &Path, host: &Host, console: &mut C
 }
 
 /// The board on disk, or as of a commit. Reading the disk needs no repository.
-fn load(args: &BoardArgs, start: &Path, host: &Host) -> Result<Board, VerifyError> {
+pub(super) fn load(args: &BoardArgs, start: &Path, host: &Host) -> Result<Board, VerifyError> {
     if let Some(rev) = &args.at {
         let repo = Repo::discover(host, start)?;
         let commit = repo.resolve(rev)?.ok_or_else(|| VerifyError::NoSuchClaim { rev: escape(rev.as_bytes()) })?;

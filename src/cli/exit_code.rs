@@ -15,7 +15,7 @@ pub enum ExitCode {
     Usage = 2,
     /// Held: a person decides.
     Held = 3,
-    /// Git, a missing program, or an unsupported repository.
+    /// Git, a missing program, an unsupported repository, or a gate that cannot say no.
     Environment = 4,
     /// Our bug.
     Bug = 70,
@@ -33,7 +33,7 @@ impl ExitCode {
             Self::Held,
             "held: a person decides; the reason is printed. Of `work`: some task did not land, or cannot start",
         ),
-        (Self::Environment, "environment: git, a missing program, an unsupported repository"),
+        (Self::Environment, "environment: git, a missing program, an unsupported repository, a broken gate"),
         (Self::Bug, "our bug: please report it"),
         (Self::Interrupted, "interrupted"),
     ];

@@ -5,6 +5,7 @@ use super::console::Console;
 use super::exit_code::ExitCode;
 use crate::config::Settings;
 use crate::pipeline::Outcome;
+use crate::pipeline::ci::CiReport;
 use crate::pipeline::ruling::Pending;
 use crate::pipeline::work::{StatusReport, WorkEvent, WorkReport};
 use crate::receipts::{Receipt, Reconciled};
@@ -20,6 +21,7 @@ pub(super) fn print(which: SchemaName, console: &mut Console) -> anyhow::Result<
         SchemaName::Work => schema_for!(WorkReport),
         SchemaName::WorkEvent => schema_for!(WorkEvent),
         SchemaName::Status => schema_for!(StatusReport),
+        SchemaName::Ci => schema_for!(CiReport),
     };
     console.json(&schema)?;
     Ok(ExitCode::Pass)

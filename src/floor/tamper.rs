@@ -4,6 +4,8 @@ mod board;
 mod gate;
 mod hiding;
 
+pub use gate::kind as what_judges;
+
 use super::Inspection;
 use super::finding::{ask, deny};
 use crate::claim::SightingKind;

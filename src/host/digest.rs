@@ -1,10 +1,20 @@
 //! SHA-256: digests that others can check with their own tools.
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 
 /// SHA-256 of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// SHA-256 of some bytes, as bytes.
+pub fn sha256(bytes: &[u8]) -> Vec<u8> {
+    Sha256::digest(bytes).to_vec()
+}
+
+/// SHA-512 of some bytes, as bytes.
+pub fn sha512(bytes: &[u8]) -> Vec<u8> {
+    Sha512::digest(bytes).to_vec()
 }
 
 #[cfg(test)]

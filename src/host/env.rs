@@ -45,6 +45,20 @@ impl Env {
         Self(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
     }
 
+    /// The same environment with one variable set.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same environment without the variables whose names begin like this.
+    #[must_use]
+    pub fn without(mut self, prefix: &str) -> Self {
+        self.0.retain(|name, _| !name.to_string_lossy().starts_with(prefix));
+        self
+    }
+
     /// One variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)

@@ -13,9 +13,11 @@ mod index;
 mod keys;
 mod merge;
 mod moving;
+mod notes;
 mod objects;
 mod refs;
 pub(super) mod register;
+mod union;
 
 pub use checkout::{BranchMove, Obstacle};
 pub use command::{Git, Output, Running};
@@ -23,6 +25,7 @@ pub use diff::{Change, ChangeKind, Changes};
 pub use index::{Tracked, entries, has_no_marks};
 pub use keys::signing_key;
 pub use merge::Merged;
+pub use notes::{LARGEST_NOTE, Notes};
 pub use objects::{Entry, EntryKind, NewEntry};
 pub use refs::{RefMove, RefName};
 

@@ -3,16 +3,15 @@
 //! The merge is made of trees alone. If the target moved since the claim was measured, what would land is another tree
 //! than the verified one: it lands only where it differs in nothing but bookkeeping, or where that tree was verified, too.
 
+use super::attest;
 use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
 use super::hooks::{HookError, run_hooks};
 use super::likeness::{foreign_paths, without_books};
-use super::note::{self, NOTES};
 use super::peer;
-use super::uncertified;
 use crate::host::clock::Timestamp;
 use crate::host::failpoint;
-use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
+use crate::host::git::{BranchMove, GitError, Merged, Notes, Obstacle, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
 use crate::verdict::{Warrant, WarrantOrigin};
@@ -175,6 +174,9 @@ pub struct LandingRecord {
     /// Why the commit has no note yet, if so: it is to be made again, the landing holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note_missing: Option<String>,
+    /// Why the note has no signature, if so: a merge gate takes it only where the settings say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note_unsigned: Option<String>,
 }
 
 impl Landed {
@@ -261,25 +263,20 @@ pub fn recognise(
         checkout: None,
         remarks: Vec::new(),
         note_missing: None,
+        note_unsigned: None,
     };
-    let noted = repo.git().run_unchecked(["notes", &format!("--ref={NOTES}"), "list", commit.as_str()])?.success();
-    if !noted {
-        record.note_missing = annotate(repo, &record, warrant, case);
+    if Notes::open(repo, &attest::notes_ref()?)?.get(commit)?.is_none() {
+        annotate(repo, &mut record, warrant, case);
     }
     Ok(Some(Landed { base: warrant.base().clone(), claim_tree: warrant.tree().clone(), record }))
 }
 
-/// Puts the note on the landed commit; why there is none, if so.
-fn annotate(repo: &Repo, record: &LandingRecord, warrant: &Warrant, case: Option<&CommitId>) -> Option<String> {
-    let open = match uncertified::carried(repo, record) {
-        Ok(open) => open,
-        Err(why) => return Some(why.to_string()),
-    };
-    let text = note::statement(record, warrant, case, &open);
-    let written = RefName::new(NOTES)
-        .map_err(|name| format!("{name} is no reference"))
-        .and_then(|notes| repo.write_note(&notes, &record.commit, &text).map_err(|why| why.to_string()));
-    written.err()
+/// Puts the note on the landed commit, and records why there is none, or why nobody signed it.
+fn annotate(repo: &Repo, record: &mut LandingRecord, warrant: &Warrant, case: Option<&CommitId>) {
+    match attest::attest_landing(repo, record, warrant, case, repo.host().clock.now()) {
+        Ok(noted) => record.note_unsigned = noted.unsigned,
+        Err(why) => record.note_missing = Some(why.to_string()),
+    }
 }
 
 fn attempt_all(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<LandingRecord, Refusal> {
@@ -334,9 +331,10 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         checkout,
         remarks,
         note_missing: None,
+        note_unsigned: None,
     };
     failpoint::pass(repo.host());
-    record.note_missing = annotate(repo, &record, warrant, order.case);
+    annotate(repo, &mut record, warrant, order.case);
     Ok(Some(record))
 }
 

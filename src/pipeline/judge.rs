@@ -233,6 +233,7 @@ impl<'a> Run<'a> {
             verifier: settled.verifier.name().to_owned(),
             skip_allowed: settled.settings.skip.allowed,
             require_task: self.request.require_task,
+            policy: settled.policy.clone(),
             key,
         }))?;
         if let Some(asked) = &asked.task {

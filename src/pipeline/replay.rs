@@ -2,7 +2,7 @@
 
 use super::VerifyError;
 use crate::host::git::{EntryKind, Repo};
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use crate::receipts::case::{self, Sealed};
 use crate::receipts::{DecisionRecord, Fact, HeardRecord, Receipt};
@@ -62,6 +62,14 @@ pub fn find_case(repo: &Repo, key: &str, attempt: Option<u32>) -> Result<Sealed,
 /// # Errors
 /// The claim's tree is gone, or the case is not complete.
 pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
+    replay_on(repo, sealed, None)
+}
+
+/// The same where the claim's own tree may be absent: claims are never shared, and the landed tree has their files.
+///
+/// # Errors
+/// As [`replay`].
+pub(super) fn replay_on(repo: &Repo, sealed: &Sealed, landed: Option<&TreeId>) -> Result<Replayed, VerifyError> {
     let receipts = &sealed.attempt.receipts;
     let incomplete = |part: &str| case::CaseError::Incomplete { commit: sealed.commit.clone(), part: part.to_owned() };
     let decided = receipts.iter().find_map(|r| if let Fact::Decided(d) = &r.fact { Some(d.clone()) } else { None });
@@ -75,6 +83,7 @@ pub fn replay(repo: &Repo, sealed: &Sealed) -> Result<Replayed, VerifyError> {
     {
         let tree = receipts.iter().find_map(|r| if let Fact::Claim(c) = &r.fact { Some(c.tree.clone()) } else { None });
         let tree = tree.ok_or_else(|| incomplete("a claim"))?;
+        let tree = landed.filter(|_| repo.folder(&tree, &RepoPath::from("")).is_err()).cloned().unwrap_or(tree);
         let exists =
             |path: &RepoPath| repo.entry(&tree, path).ok().map(|e| e.is_some_and(|e| e.kind() != EntryKind::Folder));
         let heard = verdict::hear(answer, &receipts[..at], &exists);

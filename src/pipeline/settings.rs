@@ -2,12 +2,14 @@
 
 use super::{VerifyError, VerifyRequest};
 use crate::agent::{Agent, AgentKind, locate, settle_agent};
-use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, settle};
+use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, policy_digest, settle};
 use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
+use crate::receipts::Origin;
 use crate::verdict::EMBEDDED;
+use crate::verifier::VERIFIER_PROMPT;
 use std::fs;
 use std::path::PathBuf;
 
@@ -18,6 +20,8 @@ pub(super) struct Settled {
     pub(super) verifier: Verifier,
     pub(super) sources: Vec<String>,
     pub(super) digest: String,
+    /// See [`policy_digest`].
+    pub(super) policy: String,
 }
 
 /// Who judges.
@@ -87,7 +91,9 @@ pub(super) fn settle_settings(
     if let Some(bytes) = repo.file(base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)? {
         layers.push(Layer { name: format!("base:{PROJECT_FILE}"), bytes });
     }
-    if let Some(file) = users_file(repo) {
+    // The merge gate takes nothing from the machine it runs on: the base and its own flags alone.
+    let own = request.origin != Origin::Ci;
+    if let Some(file) = users_file(repo).filter(|_| own) {
         match fs::read(&file) {
             Ok(bytes) => layers.push(Layer { name: "user:settings.yaml".to_owned(), bytes }),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
@@ -105,13 +111,14 @@ pub(super) fn settle_settings(
         // JSON is YAML: the words are quoted by a serialiser, not by hand.
         (!map.is_empty()).then(|| serde_json::Value::Object(map).to_string().into_bytes())
     };
-    let environment = words(env.text("COUNTERSIGN_VERIFIER"), env.text("COUNTERSIGN_TESTS"));
+    let said = |name| env.text(name).filter(|_| own);
+    let environment = words(said("COUNTERSIGN_VERIFIER"), said("COUNTERSIGN_TESTS"));
     let flags = words(request.verifier.as_deref(), request.tests.as_deref());
     for (name, bytes) in [("environment", environment), ("flags", flags)] {
         layers.extend(bytes.map(|bytes| Layer { name: name.to_owned(), bytes }));
     }
     let mut settings = settle(&layers)?;
-    settings.tests.command_said = match (&request.tests, env.text("COUNTERSIGN_TESTS")) {
+    settings.tests.command_said = match (&request.tests, said("COUNTERSIGN_TESTS")) {
         (Some(_), _) => Some("flag: --tests"),
         (None, Some(_)) => Some("environment: COUNTERSIGN_TESTS"),
         (None, None) => None,
@@ -122,7 +129,8 @@ pub(super) fn settle_settings(
     let canonical = serde_json::to_vec(&settings).unwrap_or_default();
     let mut sources = vec!["defaults".to_owned()];
     sources.extend(layers.into_iter().map(|layer| layer.name));
-    Ok(Settled { digest: digest(&canonical), verifier, settings, sources })
+    let policy = policy_digest(&settings, verifier.name(), VERIFIER_PROMPT);
+    Ok(Settled { digest: digest(&canonical), policy, verifier, settings, sources })
 }
 
 /// Larger programs are known by their size and their time of change.

@@ -70,8 +70,10 @@ pub struct Attempt {
 /// An attempt read back from git.
 #[derive(Debug, Clone)]
 pub struct Sealed {
-    /// Its case commit.
+    /// Its case commit, or that of the ledger it was shared in.
     pub commit: CommitId,
+    /// The tree with its pages.
+    pub tree: TreeId,
     /// What it holds (logs are left in git).
     pub attempt: Attempt,
 }
@@ -182,7 +184,14 @@ fn previous(repo: &Repo, commit: &CommitId) -> Result<Option<CommitId>, CaseErro
 /// # Errors
 /// See [`CaseError`].
 pub fn read(repo: &Repo, commit: &CommitId) -> Result<Sealed, CaseError> {
-    let tree = repo.tree_of(commit)?;
+    read_tree(repo, commit, repo.tree_of(commit)?)
+}
+
+/// Reads a sealed attempt from the tree with its pages; `commit` is what messages call it.
+///
+/// # Errors
+/// See [`CaseError`].
+pub fn read_tree(repo: &Repo, commit: &CommitId, tree: TreeId) -> Result<Sealed, CaseError> {
     let part = |name: &str| repo.file(&tree, &RepoPath::from(name), LARGEST_LEDGER);
     let lines = part("receipts.jsonl")?
         .ok_or_else(|| CaseError::Incomplete { commit: commit.clone(), part: "receipts.jsonl".to_owned() })?;
@@ -195,7 +204,7 @@ pub fn read(repo: &Repo, commit: &CommitId) -> Result<Sealed, CaseError> {
             None => break,
         }
     }
-    Ok(Sealed { commit: commit.clone(), attempt: Attempt { receipts, brief, answers, logs: BTreeMap::new() } })
+    Ok(Sealed { commit: commit.clone(), tree, attempt: Attempt { receipts, brief, answers, logs: BTreeMap::new() } })
 }
 
 fn answer_name(number: usize) -> String {
@@ -246,17 +255,17 @@ fn sheets(receipts: &[Receipt]) -> Result<BTreeMap<String, Vec<u8>>, CaseError> 
 /// # Errors
 /// The objects are gone.
 pub fn edited(repo: &Repo, sealed: &Sealed) -> Result<Vec<String>, CaseError> {
-    let tree = repo.tree_of(&sealed.commit)?;
+    let tree = &sealed.tree;
     let mut edited = Vec::new();
     for (name, bytes) in sheets(&sealed.attempt.receipts)? {
-        if repo.file(&tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?.as_ref() != Some(&bytes) {
+        if repo.file(tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?.as_ref() != Some(&bytes) {
             edited.push(name);
         }
     }
     for receipt in &sealed.attempt.receipts {
         let Fact::Command(command) = &receipt.fact else { continue };
         let name = format!("logs/{}", command.log);
-        let log = repo.file(&tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?;
+        let log = repo.file(tree, &RepoPath::from(name.as_str()), LARGEST_LEDGER)?;
         if log.is_none_or(|log| digest(&log) != command.log_digest) {
             edited.push(name);
         }

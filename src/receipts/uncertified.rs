@@ -14,6 +14,6 @@ pub struct Range {
     pub commit: CommitId,
     /// The task.
     pub task: String,
-    /// `unverified` or `override`.
+    /// `no-verify` or `override`.
     pub origin: String,
 }

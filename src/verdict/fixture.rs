@@ -68,6 +68,7 @@ pub(crate) fn settings(skip_allowed: bool) -> Fact {
         verifier: "command".into(),
         require_task: false,
         skip_allowed,
+        policy: String::new(),
         key: "0".repeat(64),
     })
 }

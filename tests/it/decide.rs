@@ -24,11 +24,6 @@ fn held(tasks: usize, lines: &str) -> Crew {
     crew
 }
 
-fn note(crew: &Crew) -> serde_json::Value {
-    let commit = crew.repo.git(&["log", "-1", "--format=%H", "main", "--", ".agentheim/board/w/done/w-1-make.md"]);
-    serde_json::from_str(&crew.repo.git(&["notes", "--ref=countersign", "show", &commit])).unwrap()
-}
-
 #[test]
 fn a_person_lands_a_false_claim_as_an_override_that_stays_visible() {
     let crew = held(1, FALSE);
@@ -37,12 +32,11 @@ fn a_person_lands_a_false_claim_as_an_override_that_stays_visible() {
     decide(&crew, &["w-1", "approve", "--why", "the file comes later"]).exits(0).says("override");
     let outcome = crew.repo.run(&[&WORK[..], &["w-1"]].concat()).exits(0);
     assert_eq!(crew.landed("x.txt").as_deref(), Some("other\n"), "{outcome}");
-    let note = note(&crew);
-    let predicate = &note["predicate"];
-    assert_eq!(predicate["origin"], "override", "{note:#}");
-    let approved = predicate["approved"].as_str().unwrap();
+    let predicate = crew.noted("w-1");
+    assert_eq!(predicate["origin"], "override", "{predicate:#}");
+    let approved = predicate["reason"]["text"].as_str().unwrap();
     assert!(approved.contains("t@example.invalid") && approved.contains("criteria"), "{approved}");
-    assert_eq!(predicate["uncertified"][0]["origin"], "override", "{note:#}");
+    assert_eq!(predicate["uncertified"][0]["why"], "override", "{predicate:#}");
     let message = crew.repo.git(&["log", "-1", "--format=%B", "--grep=Countersign: override", "main"]);
     assert!(message.contains("[w-1]"), "{message}");
     assert!(crew.landed(".agentheim/board/protocol.md").unwrap().contains("overridden by a person"));
@@ -163,7 +157,7 @@ fn a_declined_reason_is_told_to_fresh_eyes_and_to_later_work_on_the_same_code_un
         "{brief}"
     );
     assert!(brief.contains("one word is the house style") && !brief.contains("VERDICT: FAIL\nTASK_ID: w-1"), "{brief}");
-    assert_eq!(note(&crew)["predicate"]["origin"], "verified");
+    assert_eq!(crew.noted("w-1")["origin"], "verified");
     // Another task on the same file, the code as it was: worker and verifier are told.
     judged_by(&FakeVerifier::passing("w-2", &["C1 It is there — covered by file:w-2.txt"]), &crew);
     crew.repo.run(&[&WORK[..], &["w-2"]].concat()).exits(0);

@@ -5,6 +5,7 @@ use countersign::cli::ExitCode;
 use countersign::floor::{
     CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept, tests_run,
 };
+use countersign::pipeline::ci::GATE_CODES;
 use countersign::receipts::State;
 use countersign::verdict::REASONS;
 use std::fmt::Write as _;
@@ -93,6 +94,13 @@ fn reasons() -> String {
     })
 }
 
+fn gate_codes() -> String {
+    GATE_CODES.iter().fold("| code | meaning |\n|---|---|\n".to_owned(), |mut table, (code, meaning)| {
+        let _ = writeln!(table, "| `{code}` | {meaning} |");
+        table
+    })
+}
+
 /// The text with one marked block's content replaced; none if the marks are missing or stand twice.
 fn with_table(text: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- table:{name} -->"), "<!-- /table -->");
@@ -116,6 +124,7 @@ fn the_readmes_tables_are_what_the_code_says() {
         ("runners", runners()),
         ("agents", agents()),
         ("reasons", reasons()),
+        ("gate-codes", gate_codes()),
     ];
     let wanted = tables.iter().fold(text.clone(), |text, (name, table)| {
         with_table(&text, name, table)

@@ -141,10 +141,12 @@ fn hooks_join_what_the_programs_settings_hold_already() {
     );
     assert!(!repo.run(&["init", "--check"]).exits(1).stdout.contains("settings.json"), "hooks are asked for by name");
     let looked = repo.run(&["init", "--check", "--hooks"]);
-    assert!(looked.exits(1).stdout.contains("missing      .codex/hooks.json"), "{looked}");
+    let looked = looked.exits(1);
+    assert!(looked.stdout.contains("missing      .codex/hooks.json"), "{looked}");
     assert!(!repo.path().join(".codex").exists());
     let first = repo.run(&["init", "--hooks"]);
-    assert!(first.exits(0).stdout.contains("written      .claude/settings.json"), "{first}");
+    let first = first.exits(0);
+    assert!(first.stdout.contains("written      .claude/settings.json"), "{first}");
     let read = |path: &str| -> serde_json::Value { serde_json::from_slice(&files(&repo.path())[path]).unwrap() };
     let (claude, codex) = (read(".claude/settings.json"), read(".codex/hooks.json"));
     assert_eq!((&claude["model"], &claude["hooks"]["Stop"][0]["hooks"][0]["command"]), (&"m".into(), &"bell".into()));
@@ -156,6 +158,7 @@ fn hooks_join_what_the_programs_settings_hold_already() {
     assert_eq!(files(&repo.path()), before);
     repo.write(".codex/hooks.json", "// mine\n{}\n");
     let held = repo.run(&["init", "--hooks"]);
-    assert!(held.exits(3).stdout.contains("blocked      .codex/hooks.json: it is not the JSON"), "{held}");
+    let held = held.exits(3);
+    assert!(held.stdout.contains("blocked      .codex/hooks.json: it is not the JSON"), "{held}");
     assert_eq!(files(&repo.path())[".codex/hooks.json"], b"// mine\n{}\n");
 }

@@ -8,6 +8,7 @@ use countersign::host::env::Env;
 use countersign::host::git::{BranchMove, Obstacle, RefName, Repo};
 use countersign::host::ids::{CommitId, TreeId};
 use countersign::host::path::RepoPath;
+use countersign::integrate::attest::parse_bundle;
 use countersign::integrate::{Completion, HookError, Landed, Order, Refusal, Settled, Unlanded, land, remove_worktree};
 use countersign::pipeline::find_case;
 use countersign::task::layout::{ContextName, Layout};
@@ -88,12 +89,15 @@ fn a_warrant_becomes_one_commit_with_exactly_the_verified_tree_and_the_checkout_
         assert!(repo.git(&["reflog", "-1", log]).ends_with("countersign: land w-001"));
     }
     repo.no_lock_left();
-    let note: serde_json::Value =
-        serde_json::from_str(&repo.git(&["notes", "--ref=refs/notes/countersign", "show", "HEAD"])).unwrap();
-    assert_eq!(note["_type"], "https://in-toto.io/Statement/v1");
-    assert_eq!(note["subject"][0]["digest"]["gitCommit"], record.commit.as_str());
-    assert_eq!(note["subject"][1]["digest"]["gitTree"], tree.as_str());
-    assert_eq!(note["predicate"]["origin"], "verified");
+    let note = repo.git(&["notes", "--ref=refs/notes/countersign", "show", "HEAD"]);
+    let (envelopes, unreadable) = parse_bundle(note.as_bytes());
+    let kinds: Vec<_> = envelopes.iter().map(|one| one.statement().unwrap().predicate_type).collect();
+    assert_eq!((kinds[0].as_str(), kinds.len(), unreadable), ("urn:countersign:landing:1", 2, 0));
+    assert!(record.note_unsigned.as_ref().is_some_and(|why| why.contains("gpg.format")));
+    let note = envelopes[0].statement().unwrap();
+    assert_eq!(note.digest("gitCommit"), Some(record.commit.as_str()));
+    assert_eq!(note.digest("gitTree"), Some(tree.as_str()));
+    assert_eq!(note.predicate["origin"], "verified");
     let worktree = stage.worktree();
     remove_worktree(&open(&repo.host(), &repo.path()), Settled::Landed { landed, worktree: worktree.clone() }).unwrap();
     assert!(!worktree.exists());

@@ -7,6 +7,7 @@ mod board;
 mod crew;
 mod fake;
 mod fingerprint;
+mod forge;
 mod installed;
 mod invariants;
 mod outcome;
@@ -21,6 +22,7 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
+    forge::Forge,
     installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,

@@ -70,9 +70,11 @@ fn a_session_of_a_database_is_chosen_by_its_id_and_a_locked_one_is_the_environme
     let unnamed = repo.run(&["transcript", "show", "o.db"]);
     assert!(unnamed.exits(2).stderr.contains("holds 2 sessions; name one of them with --session"), "{unnamed}");
     let shown = repo.run(&["transcript", "show", "o.db", "--session", "ses_2"]);
-    assert!(shown.exits(0).stdout.contains("opencode session ses_2 in /p"), "{shown}");
+    let shown = shown.exits(0);
+    assert!(shown.stdout.contains("opencode session ses_2 in /p"), "{shown}");
     assert!(shown.stdout.contains("`bash` make: error exit 2 (field)"), "{shown}");
     writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let locked = repo.run(&["transcript", "show", "o.db", "--session", "ses_2"]);
-    assert!(locked.exits(4).stderr.contains("another program keeps it locked"), "{locked}");
+    let locked = locked.exits(4);
+    assert!(locked.stderr.contains("another program keeps it locked"), "{locked}");
 }

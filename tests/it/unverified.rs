@@ -1,18 +1,10 @@
 //! Runs that are told not to verify, landings that nobody verified, and budgets.
 
 use crate::support::Crew;
-use serde_json::Value;
+use serde_json::json;
 
 const HONEST: &str = "echo made > \"$id.txt\"\nreport \"$id.txt\"\n";
 const WORK: [&str; 3] = ["work", "--agent", "worker=scripted"];
-
-/// The note on the landing of a task.
-fn note(crew: &Crew, task: &str) -> Value {
-    let page = format!(".agentheim/board/w/done/{task}-make.md");
-    let commit = crew.repo.git(&["log", "-1", "--format=%H", "main", "--", &page]);
-    let text = crew.repo.git(&["notes", "--ref=countersign", "show", &commit]);
-    serde_json::from_str::<Value>(&text).unwrap()["predicate"].clone()
-}
 
 #[test]
 fn a_run_without_verification_lands_as_unverified_and_the_next_run_verifies_again() {
@@ -22,9 +14,9 @@ fn a_run_without_verification_lands_as_unverified_and_the_next_run_verifies_agai
     crew.repo.commit("red tests");
     crew.worker("echo other > x-$id; report x-$id\n");
     crew.repo.run(&[&WORK[..], &["w-1", "--no-verify"]].concat()).exits(0);
-    let predicate = note(&crew, "w-1");
+    let predicate = crew.noted("w-1");
     assert_eq!(
-        (&predicate["origin"], &predicate["reason"]),
+        (&predicate["origin"], &predicate["reason"]["code"]),
         (&"unverified".into(), &"unverified".into()),
         "{predicate:#}"
     );
@@ -53,7 +45,7 @@ fn an_unverified_landing_stays_open_in_later_notes_until_a_pass_starts_at_or_bef
     let base = crew.repo.git(&["rev-parse", "main"]);
     crew.repo.run(&[&WORK[..], &["w-1", "--no-verify"]].concat()).exits(0);
     crew.repo.run(&[&WORK[..], &["w-2"]].concat()).exits(0);
-    let carried = note(&crew, "w-2");
+    let carried = crew.noted("w-2");
     assert_eq!(
         (&carried["origin"], &carried["uncertified"][0]["task"]),
         (&"verified".into(), &"w-1".into()),
@@ -61,7 +53,7 @@ fn an_unverified_landing_stays_open_in_later_notes_until_a_pass_starts_at_or_bef
     );
     let receipts = crew.repo.run(&["receipts", "w-2"]).exits(0);
     assert!(receipts.stdout.contains("1 landing that nobody verified"), "{receipts}");
-    crew.repo.run(&["status"]).exits(0).says("nobody verified").says("(w-1, unverified)");
+    crew.repo.run(&["status"]).exits(0).says("nobody verified").says("(w-1, no-verify)");
     // A PASS on the tip alone certifies nothing below it; one that starts before it does.
     let task = "# All\n\n## Acceptance criteria\n- [ ] It is there — file: `w-1.txt`\n";
     // The board's pages are the conductor's: the work is judged with the base's.
@@ -81,7 +73,7 @@ fn an_unverified_landing_stays_open_in_later_notes_until_a_pass_starts_at_or_bef
     let status = crew.repo.run(&["status"]).exits(0);
     assert!(!status.stdout.contains("nobody verified"), "{status}");
     crew.repo.run(&[&WORK[..], &["w-3"]].concat()).exits(0);
-    assert_eq!(note(&crew, "w-3")["uncertified"], Value::Null);
+    assert_eq!(crew.noted("w-3")["uncertified"], json!([]));
 }
 
 #[test]

@@ -100,8 +100,8 @@ fn scripts_changed<'c>(on: &Inspection<'_>, change: &'c Change) -> Result<Option
     Ok((old.is_some() && old != new).then_some(&change.path))
 }
 
-/// What kind of gate a path is by its name.
-fn kind(path: &RepoPath) -> Option<&'static str> {
+/// What kind of gate a path is by its name: CI, hooks, owners, prompts, runner settings.
+pub fn kind(path: &RepoPath) -> Option<&'static str> {
     const CI: &[&str] = &[
         ".buildkite",
         ".circleci",

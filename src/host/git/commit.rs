@@ -1,18 +1,15 @@
-//! A commit in the user's name, and a note on it.
+//! A commit in the user's name.
 
-use super::{GitError, RefName, Repo};
+use super::{GitError, Repo};
 use crate::host::clock::Timestamp;
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::escape;
 use crate::host::process::{Ending, Launch, Limits, run_to_end};
 use crate::host::sandbox::Profile;
-use std::ffi::OsString;
 use std::time::Duration;
 
 /// How long git may take for one commit. A signing program may ask for a touch or a passphrase; nobody may be there.
 const SIGNING_LIMIT: Duration = Duration::from_secs(120);
-/// How often a note is tried again when another process wrote one meanwhile.
-const TRIES: u32 = 20;
 
 impl Repo {
     /// Stores a commit in the user's own name, signed if `commit.gpgSign` says so. The signing program is the user's; it
@@ -119,33 +116,5 @@ impl Repo {
         let id = String::from_utf8_lossy(ended.stdout.trim_ascii()).into_owned();
         CommitId::new(&id)
             .map_err(|why| GitError::Unreadable { command: "git commit-tree".to_owned(), what: why.to_string() })
-    }
-
-    /// Puts a note on a commit, in place of one that is there. Notes of other commits stay, also those that another
-    /// process writes at the same time.
-    ///
-    /// # Errors
-    /// Git fails, or others keep writing notes.
-    pub fn write_note(&self, notes: &RefName, commit: &CommitId, text: &str) -> Result<(), GitError> {
-        let name = format!("--ref={notes}");
-        let words = ["notes", &name, "add", "-f", "-F", "-", commit.as_str()].map(OsString::from);
-        let mut tries = 0;
-        loop {
-            let tip = self.read_ref(notes)?;
-            let output = self.git().stdin(text).run_unchecked(&words)?;
-            if output.success() {
-                return Ok(());
-            }
-            tries += 1;
-            // Git does not move the notes if another process did; that one's note is there now, and ours can follow.
-            if tries == TRIES || self.read_ref(notes)? == tip {
-                return Err(GitError::Failed {
-                    command: format!("git notes {name} add {}", commit.short()),
-                    ending: format!("exit {}", output.code.unwrap_or(-1)),
-                    tree: self.common_dir().to_owned(),
-                    said: output.said(),
-                });
-            }
-        }
     }
 }

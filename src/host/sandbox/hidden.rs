@@ -71,6 +71,7 @@ const NAMED: &[&str] = &[
     "SOPS_AGE_KEY_FILE",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "COUNTERSIGN_SIGNING_KEY",
 ];
 
 /// Sockets that need not be listed by the kernel under the name that they are known by.

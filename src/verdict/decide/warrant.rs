@@ -3,10 +3,10 @@
 use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::Reason;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a warrant comes from (RULINGS 20). It stands in the note, the trailer and the merge gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarrantOrigin {
     /// A clean, cross-examined PASS.

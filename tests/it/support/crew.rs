@@ -146,6 +146,15 @@ fail() {{ printf 'RESULT: FAILED\nTASK_ID: %s\nERROR: %s\nRESULT_END\n' "$id" "$
         shown.status.success().then(|| String::from_utf8(shown.stdout).unwrap())
     }
 
+    /// What the note on a task's landing says of it.
+    pub(crate) fn noted(&self, task: &str) -> serde_json::Value {
+        let page = format!(".agentheim/board/w/done/{task}-make.md");
+        let commit = self.repo.git(&["log", "-1", "--format=%H", "main", "--", &page]);
+        let note = self.repo.git(&["notes", "--ref=countersign", "show", &commit]);
+        let commit = countersign::host::ids::CommitId::new(&commit).unwrap();
+        serde_json::to_value(countersign::integrate::attest::landing_in(note.as_bytes(), &commit).unwrap()).unwrap()
+    }
+
     /// The subjects of the branch, newest first.
     pub(crate) fn subjects(&self) -> Vec<String> {
         self.repo.git(&["log", "--format=%s", "main"]).lines().map(str::to_owned).collect()

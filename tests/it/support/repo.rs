@@ -321,7 +321,7 @@ fn tmpfs() -> PathBuf {
     if variable("TMPDIR").is_none() && memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-pub(super) fn search_path() -> OsString {
+pub(crate) fn search_path() -> OsString {
     variable("PATH").expect("the tests need a PATH")
 }
 

@@ -1,0 +1,271 @@
+//! The note on a landed commit, shown and verified: without a network, without a model, from what this clone has.
+
+use super::VerifyError;
+use super::replay::replay_on;
+use crate::config::{GateSettings, Layer, PROJECT_FILE, settle};
+use crate::host::digest::digest;
+use crate::host::git::{GitError, Notes, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::host::path::{RepoPath, escape};
+use crate::integrate::attest::{
+    AllowedSigners, Envelope, LANDING, Landing, SignatureState, VSA, check_signature, notes_ref, parse_bundle,
+};
+use crate::integrate::share::results_for;
+use crate::receipts::case::{self, Sealed};
+use crate::receipts::ledger::to_lines;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// The ledger of a sealed case is read no further.
+const LARGEST: u64 = 256 << 20;
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoteError {
+    /// No such commit.
+    #[error("{0} names no commit in this repository; fetch it, or give a branch, a tag or a full commit id")]
+    NoCommit(String),
+    /// No note.
+    #[error("{commit} has no note: whoever landed it runs `countersign push`, and this clone `countersign fetch`")]
+    NoNote {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// A file that is no key.
+    #[error("cannot take {path} as a key: {why}; give a public key (OpenSSH, or Ed25519 in PEM) or a file of allowed signers", path = path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The settings or the case.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// One statement of a note.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ShownStatement {
+    /// The type of what it says.
+    pub predicate_type: String,
+    /// What it says; null if it cannot be read.
+    pub statement: Value,
+    /// `good`, `unsigned`, or the code of a signature that does not count.
+    pub signature: String,
+    /// Whose signature, or why it does not count.
+    pub detail: String,
+}
+
+/// A note, as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct ShownNote {
+    /// The commit it is on.
+    pub commit: CommitId,
+    /// Its statements, in order.
+    pub statements: Vec<ShownStatement>,
+    /// How many of its lines are none.
+    pub unreadable: usize,
+}
+
+/// How one thing about a note stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It is as it has to be.
+    Good,
+    /// It could not be found out.
+    Missing,
+    /// It is not.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct NoteCheck {
+    /// `subject`, `signature`, `statements`, `receipts`, `replay`.
+    pub name: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// In words.
+    pub text: String,
+}
+
+/// The answer of `countersign attest verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct VerifiedNote {
+    /// The commit.
+    pub commit: CommitId,
+    /// What was looked at.
+    pub checks: Vec<NoteCheck>,
+}
+
+impl VerifiedNote {
+    /// The worst of it.
+    pub fn standing(&self) -> Standing {
+        let has = |standing| self.checks.iter().any(|check| check.standing == standing);
+        match (has(Standing::Bad), has(Standing::Missing)) {
+            (true, _) => Standing::Bad,
+            (false, true) => Standing::Missing,
+            (false, false) => Standing::Good,
+        }
+    }
+}
+
+/// The commit that a word names, and the bytes of its note.
+///
+/// # Errors
+/// There is none.
+pub fn note_of(repo: &Repo, rev: &str) -> Result<(CommitId, Vec<u8>), NoteError> {
+    let commit = repo.resolve(rev)?.ok_or_else(|| NoteError::NoCommit(escape(rev.as_bytes())))?;
+    match Notes::open(repo, &notes_ref()?)?.get(&commit)? {
+        Some(note) => Ok((commit, note)),
+        None => Err(NoteError::NoNote { commit }),
+    }
+}
+
+/// Whose signatures count for a commit: those of the key that was given, else those that its parent allows.
+///
+/// # Errors
+/// The parent's settings cannot be read.
+fn allowed(repo: &Repo, commit: &CommitId, key: Option<&AllowedSigners>) -> Result<AllowedSigners, NoteError> {
+    if let Some(key) = key {
+        return Ok(key.clone());
+    }
+    let Some(parent) = repo.parents_of(commit)?.0.into_iter().next() else { return Ok(AllowedSigners::default()) };
+    let tree = repo.tree_of(&parent)?;
+    let bytes = repo.file(&tree, &RepoPath::from(PROJECT_FILE), 2 << 20)?;
+    let layers: Vec<Layer> = bytes.into_iter().map(|bytes| Layer { name: PROJECT_FILE.to_owned(), bytes }).collect();
+    let gate: GateSettings = settle(&layers).map_err(VerifyError::from)?.gate;
+    let file = repo.file(&tree, &RepoPath::from(gate.signers_file()), 2 << 20)?;
+    Ok(AllowedSigners::parse(&file.unwrap_or_default()))
+}
+
+fn state(repo: &Repo, envelope: &Envelope, allowed: &AllowedSigners) -> (String, String) {
+    match check_signature(repo.host(), envelope, allowed, repo.host().clock.now()) {
+        SignatureState::Good { principal } => ("good".to_owned(), principal),
+        SignatureState::Unsigned => ("unsigned".to_owned(), "nobody signed it".to_owned()),
+        SignatureState::Bad { code, why } => (code.to_owned(), why),
+    }
+}
+
+/// A note as it is, with what its signatures are worth.
+///
+/// # Errors
+/// There is no such commit, or no note on it.
+pub fn show_note(repo: &Repo, rev: &str, key: Option<&AllowedSigners>) -> Result<ShownNote, NoteError> {
+    let (commit, note) = note_of(repo, rev)?;
+    let allowed = allowed(repo, &commit, key)?;
+    let (envelopes, unreadable) = parse_bundle(&note);
+    let statements = envelopes.iter().map(|envelope| {
+        let (signature, detail) = state(repo, envelope, &allowed);
+        let statement = envelope.statement();
+        ShownStatement {
+            predicate_type: statement.as_ref().map_or_else(|_| String::new(), |one| one.predicate_type.clone()),
+            statement: statement.ok().and_then(|one| serde_json::to_value(one).ok()).unwrap_or(Value::Null),
+            signature,
+            detail,
+        }
+    });
+    Ok(ShownNote { commit, statements: statements.collect(), unreadable })
+}
+
+/// Verifies a note: subjects, signatures, the statements against each other, the receipts against their digest, and the
+/// decision computed again from them.
+///
+/// # Errors
+/// There is no such commit, or no note on it.
+pub fn verify_note(repo: &Repo, rev: &str, key: Option<&AllowedSigners>) -> Result<VerifiedNote, NoteError> {
+    let (commit, note) = note_of(repo, rev)?;
+    let allowed = allowed(repo, &commit, key)?;
+    let (envelopes, unreadable) = parse_bundle(&note);
+    let mut checks = Vec::new();
+    let mut add = |name: &str, standing, text: String| checks.push(NoteCheck { name: name.to_owned(), standing, text });
+    if unreadable > 0 {
+        add("statements", Standing::Bad, format!("{unreadable} lines of the note are no statements"));
+    }
+    for envelope in &envelopes {
+        let kind = envelope.statement().map_or_else(|why| why.to_string(), |one| one.predicate_type);
+        let (code, detail) = state(repo, envelope, &allowed);
+        let standing = match code.as_str() {
+            "good" => Standing::Good,
+            "unsigned" => Standing::Missing,
+            _ => Standing::Bad,
+        };
+        add("signature", standing, format!("{kind}: {code}: {detail}"));
+    }
+    let landing = envelopes.iter().rev().find_map(|envelope| {
+        let statement = envelope.statement().ok().filter(|statement| statement.predicate_type == LANDING)?;
+        Some((serde_json::from_value::<Landing>(statement.predicate.clone()).ok()?, statement.bytes()))
+    });
+    let Some((landing, bytes)) = landing else {
+        add("statements", Standing::Bad, "the note says nothing about a landing".to_owned());
+        return Ok(VerifiedNote { commit, checks });
+    };
+    let (parents, _) = repo.parents_of(&commit)?;
+    let about =
+        landing.commit == commit && landing.tree == repo.tree_of(&commit)? && parents == [landing.parent.clone()];
+    let text = if about {
+        format!("the commit, its tree {} and its parent {}", landing.tree.short(), landing.parent.short())
+    } else {
+        format!("it is about the commit {} with the tree {}", landing.commit.short(), landing.tree.short())
+    };
+    add("subject", if about { Standing::Good } else { Standing::Bad }, text);
+    let summary = envelopes.iter().filter_map(|one| one.statement().ok()).find(|one| one.predicate_type == VSA);
+    let named = summary.is_some_and(|one| one.predicate["inputAttestations"].to_string().contains(&digest(&bytes)));
+    let text = if named { "the summary names the landing by its digest" } else { "no summary names the landing" };
+    add("statements", if named { Standing::Good } else { Standing::Bad }, text.to_owned());
+    checks.extend(replayed(repo, &landing)?);
+    Ok(VerifiedNote { commit, checks })
+}
+
+/// The case behind a landing: sealed here, or shared in the ledger.
+fn sealed_case(repo: &Repo, landing: &Landing) -> Result<Option<Sealed>, NoteError> {
+    if let Some(case) = &landing.case
+        && let Ok(sealed) = case::read(repo, case)
+    {
+        return Ok(Some(sealed));
+    }
+    for shared in results_for(repo, &landing.tree)? {
+        if (&shared.task, shared.key) == (&landing.task, landing.key()) {
+            let name = landing.case.clone().unwrap_or_else(|| landing.commit.clone());
+            return Ok(case::read_tree(repo, &name, shared.pages).ok());
+        }
+    }
+    Ok(None)
+}
+
+fn replayed(repo: &Repo, landing: &Landing) -> Result<Vec<NoteCheck>, NoteError> {
+    let check = |name: &str, standing, text: String| NoteCheck { name: name.to_owned(), standing, text };
+    let Some(sealed) = sealed_case(repo, landing)? else {
+        let text = "its sealed case is not here: run `countersign fetch`; whoever landed it runs `countersign push`";
+        return Ok(vec![check("receipts", Standing::Missing, text.to_owned())]);
+    };
+    let lines = repo.file(&sealed.tree, &RepoPath::from("receipts.jsonl"), LARGEST)?.unwrap_or_default();
+    let again = to_lines(&sealed.attempt.receipts).unwrap_or_default();
+    let wanted = landing.receipts.as_ref().map(|receipts| receipts.sha256.as_str());
+    if wanted != Some(digest(&lines).as_str()) || lines != again {
+        let text = "the sealed receipts are not those that the note names: one of both was edited".to_owned();
+        return Ok(vec![check("receipts", Standing::Bad, text)]);
+    }
+    let count = sealed.attempt.receipts.len();
+    let mut checks = vec![check("receipts", Standing::Good, format!("{count} receipts with the digest of the note"))];
+    let stand_in: &TreeId = &landing.tree;
+    let found = replay_on(repo, &sealed, Some(stand_in))?;
+    checks.push(if found.agrees {
+        check("replay", Standing::Good, format!("the receipts give {} again", found.replayed.kind.word()))
+    } else {
+        check("replay", Standing::Bad, found.differences.join("; "))
+    });
+    Ok(checks)
+}
