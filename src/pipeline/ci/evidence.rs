@@ -90,20 +90,17 @@ impl<'r> Search<'r> {
                 }
                 return Ok(chain);
             }
-            match self.link(&at, tree.as_ref())? {
-                Some(links) => {
-                    let Some(first) = links.first() else { continue };
-                    at = first.landing.parent.clone();
-                    tree = first.landing.parent_tree.clone().or_else(|| self.repo().tree_of(&at).ok());
-                    chain.links.extend(links);
-                }
-                None => {
-                    let Some((before, its_tree)) = self.over_board(&at)? else {
-                        chain.gap = format!("no note that counts covers the commit {}", at.short());
-                        return Ok(chain);
-                    };
-                    (at, tree) = (before, Some(its_tree));
-                }
+            if let Some(links) = self.link(&at, tree.as_ref())? {
+                let Some(first) = links.first() else { continue };
+                at = first.landing.parent.clone();
+                tree = first.landing.parent_tree.clone().or_else(|| self.repo().tree_of(&at).ok());
+                chain.links.extend(links);
+            } else {
+                let Some((before, its_tree)) = self.over_board(&at)? else {
+                    chain.gap = format!("no note that counts covers the commit {}", at.short());
+                    return Ok(chain);
+                };
+                (at, tree) = (before, Some(its_tree));
             }
         }
         chain.gap = format!("more than {LONGEST} landings in a row");
