@@ -6,12 +6,13 @@ pub mod hooks;
 pub mod land;
 pub mod likeness;
 pub mod note;
+mod peer;
 pub mod salvage;
 pub mod teardown;
 
 pub use board::{BoardWriteError, with_books, write_board};
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use hooks::HookError;
-pub use land::{Landed, LandingRecord, Order, Refusal, Unlanded, land, recognise};
+pub use land::{Landed, LandingRecord, Order, Recognised, Refusal, Unlanded, land, recognise};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree};

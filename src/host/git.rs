@@ -12,6 +12,7 @@ mod diff;
 mod index;
 mod keys;
 mod merge;
+mod moving;
 mod objects;
 mod refs;
 pub(super) mod register;

@@ -13,7 +13,7 @@ mod run;
 
 pub use lines::{LONGEST_LINE, Line};
 
-use super::{Host, sandbox};
+use super::{Host, failpoint, sandbox};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -268,14 +268,20 @@ pub fn run_to_end(host: &Host, launch: &Launch) -> Ended {
 
 /// As [`run_to_end`], showing each piece of output to `seen` as it arrives.
 pub fn run_watched(host: &Host, launch: &Launch, seen: &mut dyn FnMut(Stream, &[u8])) -> Ended {
-    run::run(host, launch, &[], seen)
+    failpoint::pass(host);
+    let ended = run::run(host, launch, &[], seen);
+    failpoint::pass(host);
+    ended
 }
 
 /// As [`run_to_end`], for several commands of one launch: each of `next` is started, in a box of the same profile, where
 /// the command before it succeeded and nothing of it is left. Limits, log and capture are those of all together; input
 /// goes to the first one. Spares the start of a helper for each.
 pub fn run_in_turn(host: &Host, launch: &Launch, next: &[Vec<OsString>]) -> Ended {
-    run::run(host, launch, next, &mut |_, _| {})
+    failpoint::pass(host);
+    let ended = run::run(host, launch, next, &mut |_, _| {});
+    failpoint::pass(host);
+    ended
 }
 
 /// As [`run_to_end`], showing each line of output to `seen` once it is complete, while the program still runs. An

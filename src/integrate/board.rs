@@ -1,7 +1,9 @@
 //! Commits that change nothing but the board: made of trees, with compare-and-swap, never left uncommitted (RULINGS 29).
 
 use super::books::{Books, BooksError, Pages};
+use super::peer;
 use crate::host::clock::Timestamp;
+use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Obstacle, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use std::collections::BTreeMap;
@@ -51,7 +53,14 @@ pub fn write_board(
             return Ok(None);
         }
         let commit = repo.commit_as_user(&tree, &tip, at, message)?;
-        match repo.move_branch(target, &tip, &commit, &why)? {
+        failpoint::pass(repo.host());
+        let held = match peer::lock_board(repo, target, at)? {
+            Ok(held) => held,
+            Err(obstacle) => return Err(BoardWriteError::Checkout(obstacle)),
+        };
+        let moved = repo.move_branch(target, &tip, &commit, &why)?;
+        drop(held);
+        match moved {
             BranchMove::Moved(_) => return Ok(Some(commit)),
             BranchMove::Raced => {}
             BranchMove::Refused(obstacle) => return Err(BoardWriteError::Checkout(obstacle)),

@@ -57,6 +57,8 @@ pub enum HookError {
         hook: &'static str,
         /// The changed paths.
         paths: Vec<RepoPath>,
+        /// The tree to judge, if the project wants what the hook makes of it: as it would land, bookkeeping apart.
+        tree: Option<TreeId>,
     },
     /// The hooks are files that no commit has.
     #[error("core.hooksPath is {}, which the target's commits do not have, so nobody knows what these hooks are there; commit the folder, or set core.hooksPath to one outside the project", folder.display())]
@@ -91,27 +93,42 @@ pub enum HookError {
 /// The hooks that precede a commit, in git's order.
 const HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
 
-/// Runs the hooks for a commit of `tree` on `tip`; the message as they leave it.
+/// What the hooks leave to be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hooked {
+    /// The message.
+    pub message: String,
+    /// The tree; another one than before if `pre-commit` staged something, as a formatter does.
+    pub tree: TreeId,
+}
+
+/// Runs the hooks for a commit of `tree` on `tip`. As git has it, only `pre-commit` may change what is committed.
 ///
 /// # Errors
 /// See [`HookError`]. Nothing of the user's was touched.
-pub fn run_hooks(repo: &Repo, tip: &CommitId, tree: &TreeId, message: &str) -> Result<String, HookError> {
+pub fn run_hooks(repo: &Repo, tip: &CommitId, tree: &TreeId, message: &str) -> Result<Hooked, HookError> {
+    let as_it_is = || Hooked { message: message.to_owned(), tree: tree.clone() };
     let scratch = tempfile::Builder::new().prefix("hooks-").tempdir_in(&repo.host().scratch);
     let scratch = scratch.map_err(io("make a folder in", &repo.host().scratch))?;
-    let Some(folder) = hooks_folder(repo, tip, scratch.path())? else { return Ok(message.to_owned()) };
+    let Some(folder) = hooks_folder(repo, tip, scratch.path())? else { return Ok(as_it_is()) };
     let present: Vec<&'static str> = HOOKS.into_iter().filter(|hook| is_program(&folder.join(hook))).collect();
     if present.is_empty() {
-        return Ok(message.to_owned());
+        return Ok(as_it_is());
     }
     let stage = Stage::set(repo, tip, tree, message, folder, scratch)?;
+    let mut tree = tree.clone();
     for hook in present {
         stage.run(repo, hook)?;
-        let paths = stage.changed(repo, tree)?;
-        if !paths.is_empty() {
-            return Err(HookError::TreeChanged { hook, paths });
+        let paths = stage.changed(repo, &tree)?;
+        if paths.is_empty() {
+            continue;
         }
+        if hook != HOOKS[0] {
+            return Err(HookError::TreeChanged { hook, paths, tree: None });
+        }
+        tree = stage.staged(repo, &tree)?;
     }
-    stage.message(repo)
+    Ok(Hooked { message: stage.message(repo)?, tree })
 }
 
 /// Where the hooks are; none if there are none. Those of the project are written out from the target.
@@ -246,6 +263,19 @@ impl Stage {
         let words = ["diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z"];
         let answer = self.git(repo).run(words.into_iter().chain([tree.as_str(), "--"]))?.stdout;
         Ok(answer.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::from_bytes).collect())
+    }
+
+    /// What the hook staged, as a tree in the repository's own store. Git computes every object's id anew on the way in: a
+    /// hook can write into the scratch what it likes.
+    fn staged(&self, repo: &Repo, before: &TreeId) -> Result<TreeId, HookError> {
+        let id = self.git(repo).run(["write-tree"])?.line();
+        let unreadable = |why: String| GitError::Unreadable { command: "git write-tree".to_owned(), what: why };
+        let tree = TreeId::new(&id).map_err(|why| unreadable(why.to_string()))?;
+        let not = format!("^{before}");
+        let new = self.git(repo).run(["rev-list", "--objects", "--no-object-names", tree.as_str(), &not])?.stdout;
+        let pack = self.git(repo).stdin(new).run(["pack-objects", "--stdout", "-q"])?.stdout;
+        repo.git().stdin(pack).run(["unpack-objects", "-q", "--strict"])?;
+        Ok(tree)
     }
 
     /// The message as git would take it from the file.

@@ -6,9 +6,11 @@
 use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
 use super::hooks::{HookError, run_hooks};
-use super::likeness::foreign_paths;
+use super::likeness::{foreign_paths, without_books};
 use super::note::{self, NOTES};
+use super::peer;
 use crate::host::clock::Timestamp;
+use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Merged, Obstacle, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
@@ -202,19 +204,31 @@ pub fn land(repo: &Repo, warrant: Warrant, order: &Order<'_>) -> Result<Landed, 
     }
 }
 
+/// What is known of a landing that another process made.
+#[derive(Debug, Clone, Copy)]
+pub struct Recognised<'a> {
+    /// The task.
+    pub task: &'a str,
+    /// The branch.
+    pub target: &'a RefName,
+    /// Trees that were verified since the warrant was made.
+    pub verified: &'a [TreeId],
+    /// The sealed case that the warrant rests on.
+    pub case: Option<&'a CommitId>,
+}
+
 /// The proof of a landing that another process made: `commit` is on the target, and it is what landing this warrant on its
-/// parent gives, bookkeeping apart. A note that is missing is made. None if the commit is something else.
+/// parent gives, or a tree verified since, bookkeeping apart. A note that is missing is made. None if it is something else.
 ///
 /// # Errors
 /// Git fails.
 pub fn recognise(
     repo: &Repo,
     warrant: &Warrant,
-    task: &str,
-    target: &RefName,
+    known: &Recognised<'_>,
     commit: &CommitId,
-    case: Option<&CommitId>,
 ) -> Result<Option<Landed>, GitError> {
+    let Recognised { task, target, verified, case } = *known;
     let Some(tip) = repo.read_ref(target)? else { return Ok(None) };
     let (parents, _) = repo.parents_of(commit)?;
     let ([parent], true) = (parents.as_slice(), repo.is_ancestor(commit, &tip)?) else { return Ok(None) };
@@ -227,7 +241,11 @@ pub fn recognise(
         }
     };
     let tree = repo.tree_of(commit)?;
-    if !foreign_paths(repo, &merged, &tree)?.is_empty() {
+    let mut same = foreign_paths(repo, &merged, &tree)?.is_empty();
+    for other in verified {
+        same = same || foreign_paths(repo, other, &tree)?.is_empty();
+    }
+    if !same {
         return Ok(None);
     }
     let mut record = LandingRecord {
@@ -281,9 +299,20 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         Some(done) => with_books(repo, order, done, &tip, &merged)?,
         None => (merged.clone(), Vec::new()),
     };
-    let message = run_hooks(repo, &tip, &tree, order.message)?;
+    let hooked = run_hooks(repo, &tip, &tree, order.message)?;
+    if hooked.tree != tree {
+        verified_by_hook(repo, order, &merged, &hooked.tree)?;
+    }
+    let (tree, message) = (hooked.tree, hooked.message);
     let commit = repo.commit_as_user(&tree, &tip, order.at, &message)?;
-    let checkout = match repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))? {
+    failpoint::pass(repo.host());
+    let held = match peer::lock_board(repo, order.target, order.at)? {
+        Ok(held) => held,
+        Err(obstacle) => return Err(Refusal::Checkout(obstacle)),
+    };
+    let moved = repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))?;
+    drop(held);
+    let checkout = match moved {
         BranchMove::Moved(checkout) => checkout,
         BranchMove::Raced => return Ok(None),
         BranchMove::Refused(obstacle) => return Err(Refusal::Checkout(obstacle)),
@@ -301,6 +330,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         remarks,
         note_missing: None,
     };
+    failpoint::pass(repo.host());
     record.note_missing = annotate(repo, &record, warrant, order.case);
     Ok(Some(record))
 }
@@ -322,6 +352,21 @@ fn with_books(
     let books = keep_books(&pages, done)?;
     let remarks = books.remarks.clone();
     Ok((board::with_books(repo, merged, &pages, books)?, remarks))
+}
+
+/// Refuses what a hook made of the tree, unless that was verified, too.
+fn verified_by_hook(repo: &Repo, order: &Order<'_>, merged: &TreeId, found: &TreeId) -> Result<(), Refusal> {
+    let paths = foreign_paths(repo, merged, found)?;
+    if paths.is_empty() {
+        return Ok(());
+    }
+    for verified in order.verified {
+        if foreign_paths(repo, verified, found)?.is_empty() {
+            return Ok(());
+        }
+    }
+    let tree = Some(without_books(repo, merged, found)?);
+    Err(HookError::TreeChanged { hook: "pre-commit", paths: paths.into_iter().collect(), tree }.into())
 }
 
 /// The merge of the claim into the target, if it is a tree that may land.

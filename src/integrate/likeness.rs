@@ -4,7 +4,7 @@ use crate::host::git::{GitError, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
 use crate::task::layout::{DECISIONS, Layout, ROOT, TOP_INDEX, detect};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A README is not read beyond this many bytes: what it says about commands is then unknown, and so different.
 const LARGEST_README: u64 = 4 << 20;
@@ -33,6 +33,19 @@ pub fn foreign_paths(repo: &Repo, verified: &TreeId, found: &TreeId) -> Result<B
         }
     }
     Ok(foreign)
+}
+
+/// `verified` with everything of `found` but its bookkeeping: what there is to judge of a tree that would land.
+///
+/// # Errors
+/// See [`foreign_paths`].
+pub fn without_books(repo: &Repo, verified: &TreeId, found: &TreeId) -> Result<TreeId, GitError> {
+    let mut edits = BTreeMap::new();
+    for path in foreign_paths(repo, verified, found)? {
+        let entry = repo.entry(found, &path)?.map(|entry| (entry.mode, entry.id));
+        edits.insert(path, entry);
+    }
+    repo.edit_tree(verified, &edits)
 }
 
 /// True for the fixed list of paths that landing itself writes.

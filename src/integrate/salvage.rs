@@ -7,6 +7,7 @@
 mod patch;
 
 use crate::claim::{FreezeError, Sighting, SightingKind, freeze_worktree};
+use crate::host::failpoint;
 use crate::host::git::{EntryKind, Git, GitError, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
@@ -181,7 +182,9 @@ pub fn salvage(
     let claim = frozen.keep(repo, task.as_str(), None)?;
     let unborn = || GitError::Unreadable { command: "git commit-tree".to_owned(), what: "no commit".to_owned() };
     let commit = claim.commit.ok_or_else(unborn)?;
+    failpoint::pass(repo.host());
     let reference = keep(repo, task, tag, &commit, project)?;
+    failpoint::pass(repo.host());
     let patch = if claim.tree == claim.base_tree {
         None
     } else {

@@ -3,7 +3,8 @@
 use super::land::Landed;
 use super::salvage::Salvaged;
 use crate::claim::{FreezeError, freeze_worktree};
-use crate::host::git::{GitError, Repo};
+use crate::host::failpoint;
+use crate::host::git::{ChangeKind, GitError, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use std::ffi::OsStr;
 use std::fs;
@@ -105,16 +106,29 @@ pub fn remove_worktree(repo: &Repo, settled: Settled) -> Result<(), TeardownErro
     if worktree.is_dir() {
         let inside = repo.discover_beside(&worktree)?;
         linked(&inside, repo, &worktree)?;
-        let found = freeze_worktree(&inside, settled.base())?.tree;
-        if found != *settled.tree() {
+        // Its objects are in a quarantine that is gone with it.
+        let frozen = freeze_worktree(&inside, settled.base())?;
+        let within = is_within(&inside, settled.tree(), &frozen.tree);
+        let found = frozen.tree.clone();
+        inside.leave_quarantine();
+        drop(frozen);
+        if !within? {
             return Err(TeardownError::Changed { worktree, found, saved: settled.tree().clone() });
         }
-        empty(&worktree)?;
+        failpoint::pass(repo.host());
+        empty(repo, &worktree)?;
+        failpoint::pass(repo.host());
     }
     let words = ["worktree", "remove", "--force", "--"].map(OsStr::new);
     repo.git().run(words.into_iter().chain([worktree.as_os_str()]))?;
     drop(settled);
     Ok(())
+}
+
+/// True if everything in `found` is in the proof, so that nothing can be lost: it is the same, or a removal that was broken
+/// off has left a part of it.
+fn is_within(repo: &Repo, proof: &TreeId, found: &TreeId) -> Result<bool, GitError> {
+    Ok(proof == found || repo.changes(proof, found)?.iter().all(|change| change.kind == ChangeKind::Deleted))
 }
 
 fn linked(inside: &Repo, repo: &Repo, worktree: &Path) -> Result<(), TeardownError> {
@@ -133,10 +147,19 @@ fn linked(inside: &Repo, repo: &Repo, worktree: &Path) -> Result<(), TeardownErr
 
 /// Moves everything but the `.git` file into a folder of ours on the same disk, and removes it there. What cannot be moved
 /// (a mount) brings everything back.
-fn empty(worktree: &Path) -> Result<(), TeardownError> {
+fn empty(repo: &Repo, worktree: &Path) -> Result<(), TeardownError> {
     let beside = worktree.parent().unwrap_or(worktree);
+    // No task's id has a dot: the name tells whose it is, and whoever removes that worktree may go on with it.
+    let name = worktree.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".removed-{name}.");
+    for entry in fs::read_dir(beside).map_err(failed("read", beside))?.filter_map(Result::ok) {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            writable(&entry.path());
+            fs::remove_dir_all(entry.path()).map_err(failed("remove", &entry.path()))?;
+        }
+    }
     // Beside the worktree: a rename stays on one disk. Ours to make: nobody's files are in there.
-    let away = tempfile::Builder::new().prefix(".removed-").tempdir_in(beside);
+    let away = tempfile::Builder::new().prefix(&prefix).tempdir_in(beside);
     let away = away.map_err(failed("make a folder in", beside))?.keep();
     let mut moved = Vec::new();
     for entry in fs::read_dir(worktree).map_err(failed("read", worktree))? {
@@ -154,6 +177,7 @@ fn empty(worktree: &Path) -> Result<(), TeardownError> {
             return Err(failed("move", &from)(why));
         }
         moved.push((from, to));
+        failpoint::pass(repo.host());
     }
     writable(&away);
     fs::remove_dir_all(&away).map_err(failed("remove", &away))

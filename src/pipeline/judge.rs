@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
             asked,
             settled,
             reported,
-            recorder: Recorder::new(ledger, watch),
+            recorder: Recorder::new(ledger, watch, repo.host()),
             case_key,
             number,
             sightings: Vec::new(),

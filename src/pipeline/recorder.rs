@@ -1,6 +1,7 @@
 //! Records facts: on disk first, then told to the observer.
 
 use super::{Observer, VerifyError};
+use crate::host::{Host, failpoint};
 use crate::receipts::ledger::Ledger;
 use crate::receipts::{Fact, Receipt};
 use std::path::Path;
@@ -9,11 +10,12 @@ use std::path::Path;
 pub(super) struct Recorder<'w> {
     ledger: Ledger,
     watch: &'w mut dyn Observer,
+    host: Host,
 }
 
 impl<'w> Recorder<'w> {
-    pub(super) fn new(ledger: Ledger, watch: &'w mut dyn Observer) -> Self {
-        Self { ledger, watch }
+    pub(super) fn new(ledger: Ledger, watch: &'w mut dyn Observer, host: &Host) -> Self {
+        Self { ledger, watch, host: host.clone() }
     }
 
     /// Says what begins.
@@ -24,6 +26,7 @@ impl<'w> Recorder<'w> {
     /// Records one fact; the next step may begin when this returns.
     pub(super) fn record(&mut self, fact: Fact) -> Result<u32, VerifyError> {
         let id = self.ledger.record(fact)?;
+        failpoint::pass(&self.host);
         if let Some(receipt) = self.ledger.receipts().last() {
             self.watch.recorded(receipt);
         }

@@ -5,6 +5,7 @@
 //! the target happen one after another.
 
 mod crew;
+mod drift;
 mod hand;
 pub mod journal;
 mod landing;
@@ -141,6 +142,8 @@ pub struct WorkReport {
     pub cycles: Vec<Vec<String>>,
     /// The vision's open questions, where the board has nothing to do.
     pub open_questions: Vec<OpenQuestion>,
+    /// What somebody should know about the run itself: the branch differs from what it tracks, the diary was not written.
+    pub remarks: Vec<String>,
 }
 
 impl WorkReport {

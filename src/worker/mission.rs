@@ -16,8 +16,15 @@ pub enum Occasion<'a> {
     Mend(&'a [String]),
     /// The work may be there; its report was lost.
     Report,
-    /// The target was merged in and met the work in these files.
-    Resolve(&'a [String]),
+    /// The target was merged in and met the work.
+    Resolve {
+        /// The files in which they met: the only ones that may be changed.
+        paths: &'a [String],
+        /// The commits that changed them on the target, one line each.
+        with: &'a [String],
+        /// The target's commit that was merged in.
+        tip: &'a str,
+    },
 }
 
 /// A page that belongs to the surroundings.
@@ -88,12 +95,15 @@ impl Mission<'_> {
                                  that the work is finished, and write the report.\n"
                     .to_owned()
             }
-            Occasion::Resolve(paths) => {
-                let paths: String = list(paths);
+            Occasion::Resolve { paths, with, tip } => {
+                let (paths, with): (String, String) = (list(paths), list(with));
+                let landed = if with.is_empty() { "- (no commit could be named)\n".to_owned() } else { with };
                 format!(
-                    "The target branch was merged into your work, and both changed the same places. In the files below, the \
-                     part before `=======` is the target's, which is landed and stays true; the part after it is yours. \
-                     Make one text that keeps both intents, remove every marker, and change nothing else:\n\n{paths}"
+                    "The target branch, at {tip}, was merged into your work, and both changed the same places. This is what \
+                     landed there:\n\n{landed}\nIn the files below, the part before `=======` is the target's: it is verified \
+                     and landed, and it stays true. The part after `=======` is yours. Make one text that keeps both \
+                     intents; where they exclude each other, the target's holds. Remove every marker. These are the only \
+                     files you may change now; the merge itself is recorded already:\n\n{paths}"
                 )
             }
         }
@@ -152,5 +162,18 @@ mod tests {
             assert!(brief.contains(words), "{words}\n{brief}");
         }
         assert!(!brief.contains("Recent activity"));
+        let (paths, with) = (["src/a b.rs".to_owned()], ["1234567 feature(w): w-2 is made [w-2]".to_owned()]);
+        let occasion = Occasion::Resolve { paths: &paths, with: &with, tip: "0123abc" };
+        let brief = Mission { occasion, ..mission }.brief();
+        for words in [
+            "at 0123abc",
+            "- 1234567 feature(w): w-2 is made [w-2]\n",
+            "before `=======` is the target's",
+            "- src/a b.rs\n",
+        ] {
+            assert!(brief.contains(words), "{words}\n{brief}");
+        }
+        let errand = brief.split("# Your errand").nth(1).unwrap();
+        assert!(!errand.contains("git "), "a resolver is told no command: {errand}");
     }
 }

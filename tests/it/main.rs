@@ -66,4 +66,7 @@ mod verdicts;
 mod verify;
 mod work;
 mod work_crash;
+mod work_kept;
+mod work_many;
+mod work_merges;
 mod worktree;

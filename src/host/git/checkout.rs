@@ -4,18 +4,14 @@
 //! commit would delete them. So the order is fixed: lock the index, try the move on a copy, move the branch by
 //! compare-and-swap, move the files with the copy, put the copy in the index's place (RULINGS 25).
 
+use super::moving::Moving;
 use super::{GitError, RefMove, RefName, Repo};
+use crate::host::failpoint;
 use crate::host::ids::CommitId;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How often a locked index is tried again, and how long is waited between: a person's `git add` is over by then.
-const PATIENCE: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(25);
 
 /// How moving a branch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +48,14 @@ pub enum Obstacle {
         folder: PathBuf,
         /// Git's words.
         said: String,
+    },
+    /// The peer's own tools write on the board.
+    #[error("{} is held by {holder}: let it end, or remove that file if nothing runs there", lock.display())]
+    Peer {
+        /// The lock.
+        lock: PathBuf,
+        /// Who holds it, in words.
+        holder: String,
     },
     /// The branch is checked out more than once.
     #[error("{branch} is checked out in {} folders ({}): only one of them could follow", folders.len(), folders.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", "))]
@@ -105,6 +109,9 @@ impl Repo {
         new: &CommitId,
         why: &str,
     ) -> Result<BranchMove, GitError> {
+        if let Some(obstacle) = self.rebasing(branch) {
+            return Ok(BranchMove::Refused(obstacle));
+        }
         let folders = self.checkouts_of(branch)?;
         match folders.as_slice() {
             [] => Ok(match self.swap(branch, old, new, why)? {
@@ -116,23 +123,59 @@ impl Repo {
         }
     }
 
+    /// The git directory and the top of every worktree, read off the disk without a git.
+    pub fn worktree_places(&self) -> Vec<(PathBuf, PathBuf)> {
+        let common = self.common_dir();
+        // The main worktree has no such file: its git directory stands in it.
+        let main = common.parent().map(|top| (common.to_owned(), top.to_owned()));
+        let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().filter_map(|entry| {
+            let file = fs::read(entry.path().join("gitdir")).ok()?;
+            let top = Path::new(OsStr::from_bytes(file.trim_ascii())).parent()?.to_owned();
+            Some((entry.path(), top))
+        });
+        main.into_iter().chain(linked).collect()
+    }
+
+    /// A checkout in which this very branch is being rebased or bisected. It has no branch checked out meanwhile; yet git
+    /// moves the branch when that ends, from where it was when that began.
+    fn rebasing(&self, branch: &RefName) -> Option<Obstacle> {
+        let short = branch.as_str().trim_start_matches("refs/heads/");
+        let signs = [
+            ("rebase-merge/head-name", branch.as_str(), "a rebase"),
+            ("rebase-apply/head-name", branch.as_str(), "a rebase"),
+            ("BISECT_START", short, "a bisection"),
+        ];
+        for (git_dir, folder) in self.worktree_places() {
+            for (name, wanted, what) in signs {
+                if fs::read(git_dir.join(name)).is_ok_and(|found| found.trim_ascii() == wanted.as_bytes()) {
+                    return Some(Obstacle::Busy { folder, what: format!("{what} of {branch}") });
+                }
+            }
+        }
+        None
+    }
+
     fn move_here(&self, branch: &RefName, old: &CommitId, new: &CommitId, why: &str) -> Result<BranchMove, GitError> {
         if let Some((_, what)) = UNDER_WAY.iter().find(|(name, _)| self.git_dir().join(name).exists()) {
             let (folder, what) = (self.top().to_owned(), (*what).to_owned());
             return Ok(BranchMove::Refused(Obstacle::Busy { folder, what }));
         }
-        let index = self.git_dir().join("index");
-        let lock = match IndexLock::take(&index)? {
-            Ok(lock) => lock,
+        let Some(moving) = Moving::hold(self)? else {
+            return Ok(BranchMove::Refused(Obstacle::Locked { lock: self.git_dir().join("index.lock") }));
+        };
+        let mut moving = match moving.recover(self)? {
+            Ok(moving) => moving,
             Err(obstacle) => return Ok(BranchMove::Refused(obstacle)),
         };
+        if let Err(obstacle) = moving.lock(branch.as_str(), old, new)? {
+            return Ok(BranchMove::Refused(obstacle));
+        }
+        failpoint::pass(self.host());
         // Under the lock: who moved the branch before us moved its files as well, and those are no dirt.
         if self.read_ref(branch)?.as_ref() != Some(old) {
             return Ok(BranchMove::Raced);
         }
-        let scratch = tempfile::Builder::new().prefix("countersign-").tempdir_in(self.git_dir());
-        let scratch = scratch.map_err(|why| io("make a folder in", self.git_dir(), why))?;
-        let copy = scratch.path().join("index");
+        let (index, copy) = (self.git_dir().join("index"), moving.copy());
         fs::copy(&index, &copy).map_err(|why| io("read", &index, why))?;
         // What was only touched is not dirty. The exit code tells of files that are, which the next step judges.
         self.on_index(&copy, &["update-index", "-q", "--refresh"]).run_or_not()?;
@@ -145,6 +188,7 @@ impl Repo {
         if self.swap(branch, old, new, why)? == RefMove::Raced {
             return Ok(BranchMove::Raced);
         }
+        failpoint::pass(self.host());
         let followed = self.on_index(&copy, &words).run_or_not()?;
         if !followed.success() {
             // Somebody edited one of the paths in this very moment; git checks all of them before it writes any.
@@ -161,7 +205,8 @@ impl Repo {
                 }),
             };
         }
-        lock.put(&copy)?;
+        failpoint::pass(self.host());
+        moving.finish(self)?;
         Ok(BranchMove::Moved(Some(self.top().to_owned())))
     }
 
@@ -199,46 +244,6 @@ impl OnIndex<'_> {
     fn run_or_not(&self) -> Result<super::Output, GitError> {
         let words = ["-c", "submodule.recurse=false"].into_iter().chain(self.words.iter().copied());
         self.repo.git().env("GIT_INDEX_FILE", self.index).run_unchecked(words)
-    }
-}
-
-/// `index.lock`, as every git takes it. Gone when this is dropped.
-struct IndexLock {
-    place: PathBuf,
-    index: PathBuf,
-    file: File,
-    put: bool,
-}
-
-impl IndexLock {
-    fn take(index: &Path) -> Result<Result<Self, Obstacle>, GitError> {
-        let place = index.with_extension("lock");
-        for _ in 0..PATIENCE {
-            match File::create_new(&place) {
-                Ok(file) => return Ok(Ok(Self { place, index: index.to_owned(), file, put: false })),
-                Err(why) if why.kind() == ErrorKind::AlreadyExists => std::thread::park_timeout(PAUSE),
-                Err(why) => return Err(io("make", &place, why)),
-            }
-        }
-        Ok(Err(Obstacle::Locked { lock: place }))
-    }
-
-    /// The copy becomes the index, in one step.
-    fn put(mut self, copy: &Path) -> Result<(), GitError> {
-        let bytes = fs::read(copy).map_err(|why| io("read", copy, why))?;
-        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_all());
-        written.map_err(|why| io("write", &self.place, why))?;
-        fs::rename(&self.place, &self.index).map_err(|why| io("replace", &self.index, why))?;
-        self.put = true;
-        Ok(())
-    }
-}
-
-impl Drop for IndexLock {
-    fn drop(&mut self) {
-        if !self.put {
-            drop(fs::remove_file(&self.place));
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! References: created once, moved only from a known value.
 
 use super::{GitError, Repo};
+use crate::host::failpoint;
 use crate::host::ids::CommitId;
 use std::fmt;
 
@@ -104,7 +105,9 @@ impl Repo {
     pub fn move_ref(&self, name: &RefName, new: &CommitId, old: Option<&CommitId>) -> Result<RefMove, GitError> {
         let zero = "0".repeat(new.as_str().len());
         let line = format!("update {name}\0{new}\0{}\0", old.map_or(zero.as_str(), CommitId::as_str));
+        failpoint::pass(self.host());
         let output = self.git().stdin(line).run_unchecked(["update-ref", "--stdin", "-z"])?;
+        failpoint::pass(self.host());
         if output.success() {
             return Ok(RefMove::Moved);
         }

@@ -5,7 +5,7 @@ use crate::host::git::Repo;
 use crate::host::ids::{CommitId, TreeId};
 use crate::task::TaskId;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -88,7 +88,8 @@ pub(super) fn prove(
     })
 }
 
-/// Gives the patch the first free name of its kind.
+/// Gives the patch the first free name of its kind. One that is there with the very same bytes is this event's own, from
+/// a run that died before it could say so.
 pub(super) fn settle(
     mut draft: NamedTempFile,
     project: &Path,
@@ -100,9 +101,37 @@ pub(super) fn settle(
         let place = folder.join(format!("{task}-{}.patch", numbered(tag, event)));
         match draft.persist_noclobber(&place) {
             Ok(_) => return Ok(place),
-            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => draft = refused.file,
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                draft = refused.file;
+                if same(draft.path(), &place) {
+                    return Ok(place);
+                }
+            }
             Err(refused) => return Err(SalvageError::Io { doing: "write", path: place, why: refused.error }),
         }
     }
     Err(crowded(task, tag, project))
+}
+
+/// True if two files have the same bytes. What cannot be read is not the same.
+fn same(one: &Path, two: &Path) -> bool {
+    let size = |path: &Path| fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+    let open = |path: &Path| File::open(path).map(io::BufReader::new);
+    let (Some(first), Some(second)) = (size(one), size(two)) else { return false };
+    let (true, Ok(mut one), Ok(mut two)) = (first == second, open(one), open(two)) else { return false };
+    loop {
+        let used = match (one.fill_buf(), two.fill_buf()) {
+            (Ok([]), Ok([])) => return true,
+            (Ok(left), Ok(right)) => {
+                let used = left.len().min(right.len());
+                if used == 0 || left[..used] != right[..used] {
+                    return false;
+                }
+                used
+            }
+            _ => return false,
+        };
+        one.consume(used);
+        two.consume(used);
+    }
 }

@@ -24,7 +24,7 @@ pub(super) struct Ran {
 pub(super) fn run(
     about: &About<'_>,
     assertions: &[Assertion],
-    (frozen, sightings, report): (Frozen, &&ReportState),
+    (frozen, sightings, report): (Frozen, &[Sighting], &ReportState),
     watch: &mut dyn Observer,
 ) -> Result<Ran, VerifyError> {
     let preview = frozen.preview();

@@ -8,7 +8,7 @@ use super::{End, TaskEnd, WorkError, WorkEvent, WorkReport, WorkRequest};
 use crate::host::Host;
 use crate::host::failpoint;
 use crate::host::git::{GitError, Repo};
-use crate::host::path::RepoPath;
+use crate::host::path::{RepoPath, escape};
 use crate::integrate::books::{self, Diary, Moved};
 use crate::integrate::{Pages, with_books, write_board};
 use crate::pipeline::{VerifyError, read_board};
@@ -45,6 +45,7 @@ struct Shared {
 pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)) -> Result<WorkReport, WorkError> {
     let repo = Repo::discover(host, &request.start)?;
     let target = super::settings::target(&repo, request.into.as_deref())?;
+    repo.end_broken_move(&target)?;
     let board = board_at(&repo, &target)?;
     let terms = Terms::settle(&repo, request, board.layout)?;
     let mut planned = plan(&board, &request.names)?;
@@ -56,12 +57,16 @@ pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)
         return Err(WorkError::NoWorker);
     }
     let open_questions = if turns.is_empty() && ends.is_empty() { vision(&repo, &terms)? } else { Vec::new() };
+    let mut remarks = if turns.is_empty() { Vec::new() } else { upstream(&repo, &terms)? };
     let began = host.clock.now();
     let seen = turns.iter().map(|turn| turn.subject.id.clone()).collect();
     let shared = Mutex::new(Shared { queue: turns.into(), seen, running: 0 });
     run(request, host, &terms, &shared, &mut ends, tell)?;
-    if !ends.is_empty() {
-        session_end(&repo, &terms, &ends, began)?;
+    if !ends.is_empty()
+        && let Err(why) = session_end(&repo, &terms, &ends, began)
+    {
+        // The tasks are where they are whether or not the diary says so.
+        remarks.push(format!("the diary has no entry of this run's end: {why}"));
     }
     let after = plan(&board_at(&repo, &target)?, &[])?;
     Ok(WorkReport {
@@ -71,7 +76,30 @@ pub fn work(request: &WorkRequest, host: &Host, tell: &mut dyn FnMut(&WorkEvent)
         held_back: after.held_back,
         cycles: after.cycles,
         open_questions,
+        remarks,
     })
+}
+
+/// In words how the target differs from the branch it tracks: the base is never switched, but nobody should be surprised.
+fn upstream(repo: &Repo, terms: &Terms) -> Result<Vec<String>, WorkError> {
+    let branch = terms.target.as_str().trim_start_matches("refs/heads/");
+    let Some(upstream) = repo.upstream_of(branch)? else { return Ok(Vec::new()) };
+    let range = format!("{}...{upstream}", terms.target);
+    // An upstream that was never fetched tells nothing.
+    let counted = repo.git().run_unchecked(["rev-list", "--left-right", "--count", &range, "--"])?;
+    let line = counted.line();
+    let mut numbers = line.split_whitespace().filter_map(|number| number.parse::<u64>().ok());
+    let (Some(ahead), Some(behind)) = (numbers.next(), numbers.next()) else { return Ok(Vec::new()) };
+    if behind == 0 {
+        return Ok(Vec::new());
+    }
+    let upstream = escape(upstream.trim_start_matches("refs/remotes/").as_bytes());
+    let commits = |number: u64| if number == 1 { "1 commit".to_owned() } else { format!("{number} commits") };
+    Ok(vec![format!(
+        "tasks are cut from {branch} as it is here, which is {} behind {upstream} and {} ahead of it; pull first if they need those",
+        commits(behind),
+        commits(ahead)
+    )])
 }
 
 /// What [`work`] would start and why the rest waits. Nothing is touched.
@@ -328,7 +356,10 @@ fn session_end(
         ("Completed", of(|end| matches!(end, End::Landed { .. }))),
         ("Bounced", of(|end| matches!(end, End::Bounced))),
         ("Failed", of(|end| matches!(end, End::Stopped { .. }) || is_code(end, &["worker-failed"]))),
-        ("Escalated after verification", of(|end| is_code(end, &["escalated", "task-under-specified"]))),
+        (
+            "Escalated after verification",
+            of(|end| is_code(end, &["escalated", "task-under-specified", "metric-drift"])),
+        ),
         ("Lost-result escalations", of(|end| is_code(end, &["lost-result"]))),
         ("Carry-over", if kept.is_empty() { "none".to_owned() } else { kept.join(", ") }),
     ];

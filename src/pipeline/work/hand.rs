@@ -11,6 +11,7 @@ use crate::host::git::{RefMove, RefName, Repo};
 use crate::host::ids::CommitId;
 use crate::host::redact;
 use crate::integrate::books::{self, Moved};
+use crate::integrate::salvage::SALVAGE_FOLDER;
 use crate::integrate::{Books, BooksError, Landed, Pages, SalvageTag, salvage, with_books, write_board};
 use crate::pipeline::{Fault, Observer, ReportWord, TaskWord, VerifyError, WorkWord, verify};
 use crate::receipts::{DecisionKind, Receipt};
@@ -87,7 +88,11 @@ impl Hand<'_> {
                 return Ok(self.end(&seen));
             }
             (self.tell)(WorkEvent::Step { task: self.id().to_owned(), step: step.clone() });
-            self.act(&seen, step)?;
+            match self.act(&seen, step) {
+                // What Ctrl-C ended says so in many ways; none of them is the task's.
+                Err(_) if self.repo.host().cancel.is_asked() => return Err(WorkError::Interrupted),
+                done => done?,
+            }
         }
         Err(self.inconsistent("its steps go round in a circle; please report it, and see `countersign status`"))
     }
@@ -102,7 +107,7 @@ impl Hand<'_> {
             Step::Note { iteration } => self.note(seen, iteration),
             Step::Merge => landing::merge(self, seen),
             Step::Land => landing::land_task(self, seen, life),
-            Step::Bounce { why } => self.bounce(&why),
+            Step::Bounce { why } => self.bounce(life, &why),
             Step::Hold { code, why } => self.hold(seen, life, &code, &why),
             Step::Teardown => teardown::teardown(self, seen, life),
             Step::Stop => Ok(()),
@@ -124,6 +129,13 @@ impl Hand<'_> {
     }
 
     fn judge(&mut self, seen: &Seen, life: &Life) -> Result<(), WorkError> {
+        if let Some(tip) = &seen.standing.progress.merged_from {
+            let undone = landing::undone(self, life, tip)?;
+            if !undone.is_empty() {
+                let why = format!("it undoes what landed after its base: {}; a person decides", undone.join(", "));
+                return self.hold(seen, life, "merge-conflict", &why);
+            }
+        }
         self.record(Entry::Judging { sealed: seen.standing.sealed })?;
         let sidecar = self.sidecar(seen.standing.progress.iteration)?;
         let mut question = judgement(&self.terms.top, self.terms.verifier.clone());
@@ -142,6 +154,7 @@ impl Hand<'_> {
         failpoint::pass(self.repo.host());
         match answer {
             Ok(_) => Ok(()),
+            Err(_) if self.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
             Err(VerifyError::Interrupted) => Err(WorkError::Interrupted),
             Err(why) if why.fault() == Fault::Bug => Err(why.into()),
             Err(why) => self.held("not-judged", &why.to_string()),
@@ -162,9 +175,11 @@ impl Hand<'_> {
         self.board(&message, &|pages, task| books::note(pages, task, &heading, &redact::redact_text(&text)))
     }
 
-    fn bounce(&mut self, why: &str) -> Result<(), WorkError> {
+    fn bounce(&mut self, life: &Life, why: &str) -> Result<(), WorkError> {
+        let saved = self.save(life, SalvageTag::Bounced)?;
+        let why = format!("{why}\n\nThe work is saved: {saved}");
         let message = format!("chore({}): task bounced [{}]\n", self.subject.context, self.id());
-        self.board(&message, &|pages, task| books::bounce(pages, task, why))
+        self.board(&message, &|pages, task| books::bounce(pages, task, &why))
     }
 
     /// One commit on the target that changes the board alone.
@@ -189,7 +204,7 @@ impl Hand<'_> {
     fn hold(&mut self, seen: &Seen, life: &Life, code: &str, why: &str) -> Result<(), WorkError> {
         let iteration = seen.standing.progress.iteration.max(1);
         let tag = match code {
-            "escalated" | "task-under-specified" => Some(SalvageTag::Escalated(iteration)),
+            "escalated" | "task-under-specified" | "metric-drift" => Some(SalvageTag::Escalated(iteration)),
             "lost-result" => Some(SalvageTag::LostResult),
             "merge-conflict" => Some(SalvageTag::MergeConflict),
             "worker-failed" => Some(SalvageTag::Failed),
@@ -199,7 +214,9 @@ impl Hand<'_> {
         if let Some(tag) = tag {
             let saved = self.save(life, tag)?;
             let message = format!("chore({}): salvage note [{}]\n", self.subject.context, self.id());
-            let text = format!("{code}: {}\n\nThe work is saved: {saved}", redact::redact_text(why));
+            // The page goes to other machines: it names places inside the project only.
+            let why = why.replace(&format!("{}/", self.terms.top.display()), "");
+            let text = format!("{code}: {}\n\nThe work is saved: {saved}", redact::redact_text(&why));
             let heading =
                 if code == "escalated" { "Salvage note".to_owned() } else { format!("Salvage note ({code})") };
             self.board(&message, &|pages, task| books::note(pages, task, &heading, &text))?;
@@ -215,7 +232,11 @@ impl Hand<'_> {
         failpoint::pass(self.repo.host());
         let record = saved.record();
         let words = match &record.patch {
-            Some(patch) => format!("{} and {}", record.reference, patch.display()),
+            // A page goes to other machines: it says where the patch is in the project.
+            Some(patch) => {
+                let name = patch.file_name().unwrap_or_default().to_string_lossy();
+                format!("{} and {SALVAGE_FOLDER}/{name}", record.reference)
+            }
             None => record.reference.clone(),
         };
         let entry =
@@ -246,7 +267,11 @@ pub(super) fn saved(entries: &[Entry]) -> Vec<String> {
     let mut places = Vec::new();
     for entry in entries {
         if let Entry::Saved { reference, patch, .. } = entry {
-            places.push(patch.as_ref().map_or_else(|| reference.clone(), |patch| patch.display().to_string()));
+            let place = patch.as_ref().map_or_else(|| reference.clone(), |patch| patch.display().to_string());
+            // A run that died between a salvage and its end saves the same event once more, at the same place.
+            if !places.contains(&place) {
+                places.push(place);
+            }
         }
     }
     places

@@ -5,7 +5,7 @@
 //! held by the operating system, so that it ends with its holder.
 
 use crate::host::clock::Timestamp;
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::ReportedOutcome;
 use crate::task::TaskId;
 use crate::worker::Source;
@@ -114,6 +114,12 @@ pub enum Entry {
         tip: CommitId,
         /// Where, escaped.
         paths: Vec<String>,
+        /// The target's commits that changed these places since, one line each.
+        #[serde(default)]
+        with: Vec<String>,
+        /// Both sides wrote a decision record of the same name: no worker can tell which one holds.
+        #[serde(default)]
+        records: bool,
     },
     /// The merge was made and lies in the worktree, to be resolved.
     Merged {
@@ -144,6 +150,11 @@ pub enum Entry {
     Resumed {
         /// Where to go on.
         from: From,
+    },
+    /// A hook of the project changes what would land: that tree is judged, once.
+    Hooked {
+        /// The tree, bookkeeping apart.
+        tree: TreeId,
     },
     /// A landing is about to be made.
     Landing {

@@ -8,13 +8,19 @@ use super::standing::{Attempted, Life, Seen};
 use super::step::Latest;
 use crate::claim::freeze_worktree;
 use crate::host::failpoint;
-use crate::host::git::Repo;
+use crate::host::git::{Change, Repo};
 use crate::host::ids::{CommitId, TreeId};
-use crate::integrate::{Completion, Order, Refusal, land};
+use crate::host::path::{RepoPath, escape};
+use crate::integrate::{Completion, HookError, Order, Refusal, land};
 use crate::pipeline::WorkWord;
+use crate::task::layout::DECISIONS;
 use crate::verdict::{self, Decision, Warrant};
 use crate::worker::{Report, parse_report};
+use std::ffi::OsStr;
 use std::sync::PoisonError;
+
+/// How many commits are named to whoever resolves a conflict.
+const MOST_NAMED: u32 = 10;
 
 /// The warrant of an attempt, made anew from its receipts by the one function that makes any.
 pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
@@ -28,7 +34,11 @@ pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
 pub(super) fn chosen<'s>(seen: &'s Seen, life: &Life) -> Option<(&'s Attempted, Vec<TreeId>)> {
     let base = base_of(seen, life);
     let passed = |attempt: &&Attempted| attempt.decision.as_ref().is_some_and(|decision| may_land(decision.kind));
-    let own = |attempt: &Attempted| attempt.claim.as_ref().is_some_and(|claim| claim.base == *base);
+    // What a hook made of it is no work of the worker's.
+    let hooked = seen.standing.progress.hooked.as_ref();
+    let own = |attempt: &Attempted| {
+        attempt.claim.as_ref().is_some_and(|claim| claim.base == *base && Some(&claim.tree) != hooked)
+    };
     let at = seen.attempts.iter().rposition(|attempt| passed(&attempt) && own(attempt))?;
     let later = seen.attempts[at + 1..].iter().filter(passed);
     let merged = later.filter_map(|attempt| attempt.claim.as_ref().map(|claim| claim.tree.clone())).collect();
@@ -106,18 +116,70 @@ fn refused(hand: &mut Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted, w
     match why {
         Refusal::Conflict { paths, .. } => {
             let tip = tip(hand)?;
-            hand.record(Entry::Conflicted { tip, paths: paths.iter().map(ToString::to_string).collect() })
+            let base = base_of(seen, life);
+            let with = landed_at(&hand.repo, base, &tip, paths)?;
+            let records = same_record(&hand.repo, base, paths)?;
+            let paths = paths.iter().map(ToString::to_string).collect();
+            hand.record(Entry::Conflicted { tip, paths, with, records })
         }
         Refusal::Unverified { merged, .. } => {
             let tip = tip(hand)?;
             judge_merged(hand, seen, life, merged, &tip)
         }
+        // The loop looks again at the target as it is now.
+        Refusal::Raced { .. } => Ok(()),
         Refusal::TaskChanged { .. } | Refusal::Rewound { .. } | Refusal::Nothing { .. } => {
             let claim = attempt.claim.as_ref().and_then(|claim| claim.name.clone()).unwrap_or_default();
             hand.held("not-landable", &format!("{why}; the claim is {claim}"))
         }
+        Refusal::Hook(HookError::TreeChanged { tree: Some(tree), .. }) => match &seen.standing.progress.hooked {
+            Some(before) if before != tree => hand.held("landing-waits", &format!("{why}; it was judged once already")),
+            _ => {
+                hand.record(Entry::Hooked { tree: tree.clone() })?;
+                let tip = tip(hand)?;
+                judge_merged(hand, seen, life, tree, &tip)
+            }
+        },
+        // A hook or a signature that Ctrl-C ended is no reason to wait.
+        _ if hand.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
         _ => hand.held("landing-waits", &why.to_string()),
     }
+}
+
+/// The commits of the target that changed these places after `base`, newest first, one line each.
+fn landed_at(repo: &Repo, base: &CommitId, tip: &CommitId, paths: &[RepoPath]) -> Result<Vec<String>, WorkError> {
+    let range = format!("{base}..{tip}");
+    let most = format!("--max-count={MOST_NAMED}");
+    let words = ["--literal-pathspecs", "log", "--format=%h %s", "--no-show-signature", &most, &range, "--"];
+    let words = words.into_iter().map(OsStr::new).map(ToOwned::to_owned);
+    let listed = repo.git().run(words.chain(paths.iter().map(|path| path.to_path_buf().into_os_string())))?;
+    Ok(listed.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(escape).collect())
+}
+
+/// True if both sides added a decision record of one name: two decisions, and no text that is both.
+fn same_record(repo: &Repo, base: &CommitId, paths: &[RepoPath]) -> Result<bool, WorkError> {
+    let tree = repo.tree_of(base)?;
+    let folder = format!("{DECISIONS}/");
+    for path in paths.iter().filter(|path| path.as_bytes().starts_with(folder.as_bytes())) {
+        if repo.entry(&tree, path)?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Places where the work takes back what landed on the target between the life's start and the commit that was merged
+/// in: a resolver that took an old copy of a file, for instance.
+pub(super) fn undone(hand: &Hand<'_>, life: &Life, tip: &CommitId) -> Result<Vec<String>, WorkError> {
+    let repo = &hand.repo;
+    let inside = repo.discover_beside(&hand.worktree())?;
+    let work = freeze_worktree(&inside, tip)?;
+    inside.leave_quarantine();
+    let landed = repo.changes(&repo.tree_of(&life.start)?, &repo.tree_of(tip)?)?;
+    let takes_back = |change: &&Change| {
+        landed.iter().any(|other| other.path == change.path && other.new == change.old && other.old == change.new)
+    };
+    Ok(work.changed.iter().filter(takes_back).map(|change| change.path.to_string()).collect())
 }
 
 fn tip(hand: &Hand<'_>) -> Result<CommitId, WorkError> {

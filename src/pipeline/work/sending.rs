@@ -79,15 +79,13 @@ impl Hand<'_> {
     ) -> Result<String, WorkError> {
         let reasons: Vec<String> =
             seen.standing.decision.iter().flat_map(|decision| &decision.reasons).map(told).collect();
-        let conflict: &[String] = match &seen.standing.progress.before_merge {
-            Some(paths) => paths,
-            None => &[],
-        };
+        let met = seen.standing.progress.before_merge.clone().unwrap_or_default();
+        let tip = seen.standing.progress.merged_from.as_ref().map(ToString::to_string).unwrap_or_default();
         let occasion = match errand {
             Errand::Do => Occasion::Begin,
             Errand::Mend => Occasion::Mend(&reasons),
             Errand::Repeat => Occasion::Report,
-            Errand::Resolve => Occasion::Resolve(conflict),
+            Errand::Resolve => Occasion::Resolve { paths: &met.0, with: &met.1, tip: &tip },
         };
         let around = surroundings::read(&self.repo, self.terms, &self.subject, life)?;
         let worktree = self.worktree();

@@ -1,6 +1,7 @@
 //! What is there of a task: its page on the target, its worktree, its sealed attempts, its journal.
 
 use super::WorkError;
+use super::drift::drift;
 use super::journal::Journal;
 use super::settings::Terms;
 use super::step::{Progress, Standing};
@@ -122,6 +123,7 @@ pub(super) fn look(repo: &Repo, terms: &Terms, subject: &Subject, journal: &Jour
         decision: attempts.last().and_then(|attempt| attempt.decision.clone()),
         report: has_report(&journal.inbox(), &subject.id, progress.iteration),
         noted,
+        drift: drift(&attempts.iter().map(|attempt| attempt.sealed.attempt.receipts.as_slice()).collect::<Vec<_>>()),
         progress,
     };
     Ok(Seen { standing, life, attempts })

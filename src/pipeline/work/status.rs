@@ -91,7 +91,7 @@ fn doing(last: &Entry) -> String {
         Entry::Judging { .. } => "its work is being judged",
         Entry::Conflicted { .. } | Entry::Merged { .. } => "a merge is to be resolved",
         Entry::Saved { .. } => "its work was saved",
-        Entry::Landing { .. } => "it is landing",
+        Entry::Hooked { .. } | Entry::Landing { .. } => "it is landing",
         Entry::Landed { .. } => "it landed",
         Entry::Held { .. } | Entry::Resumed { .. } => "it is being taken up",
     }

@@ -4,7 +4,7 @@
 //! other. The executor does the one step, looks again, and asks again.
 
 use super::journal::{Entry, Errand, From};
-use crate::host::ids::CommitId;
+use crate::host::ids::{CommitId, TreeId};
 use crate::receipts::{DecisionKind, DecisionRecord, ReportedOutcome};
 use crate::task::layout::Folder;
 use schemars::JsonSchema;
@@ -30,6 +30,8 @@ pub struct Standing {
     pub report: bool,
     /// The task's file on the target has the note of the last false claim.
     pub noted: bool,
+    /// What the last attempt measures otherwise than an earlier one of this life did, in words.
+    pub drift: Option<String>,
     /// What the journal says of this life.
     pub progress: Progress,
 }
@@ -47,8 +49,10 @@ pub struct Progress {
     pub resolved: bool,
     /// The target's commit that was merged into the work, if one was.
     pub merged_from: Option<CommitId>,
-    /// The places that a merge of the target met, if one was made.
-    pub before_merge: Option<Vec<String>>,
+    /// The places that a merge of the target met, if one was made, and what landed there.
+    pub before_merge: Option<(Vec<String>, Vec<String>)>,
+    /// The tree that a hook made of the landing, if it was judged for that.
+    pub hooked: Option<TreeId>,
     /// What was the last thing before it was held.
     pub before: Option<Box<Latest>>,
 }
@@ -81,6 +85,10 @@ pub enum Latest {
         tip: CommitId,
         /// The places.
         paths: Vec<String>,
+        /// What landed there.
+        with: Vec<String>,
+        /// Both sides wrote the same decision record.
+        records: bool,
     },
     /// The merge lies in the worktree.
     Merged,
@@ -126,9 +134,10 @@ impl Progress {
                 self.latest = Latest::Back { outcome: *outcome, ending: ending.clone(), why: why.clone() };
             }
             Entry::Judging { sealed } => self.latest = Latest::Judging { sealed: *sealed },
-            Entry::Conflicted { tip, paths } => {
-                self.before_merge = Some(paths.clone());
-                self.latest = Latest::Conflicted { tip: tip.clone(), paths: paths.clone() };
+            Entry::Conflicted { tip, paths, with, records } => {
+                self.before_merge = Some((paths.clone(), with.clone()));
+                let (paths, with) = (paths.clone(), with.clone());
+                self.latest = Latest::Conflicted { tip: tip.clone(), paths, with, records: *records };
             }
             Entry::Merged { tip, .. } => {
                 self.latest = Latest::Merged;
@@ -147,6 +156,7 @@ impl Progress {
                     From::Landing => before,
                 };
             }
+            Entry::Hooked { tree } => self.hooked = Some(tree.clone()),
             Entry::Landed { commit, .. } => self.latest = Latest::Landed(commit.clone()),
             Entry::Sent { .. } | Entry::Saved { .. } | Entry::Landing { .. } => {}
         }
@@ -223,14 +233,22 @@ fn under_way(standing: &Standing, latest: &Latest) -> Step {
         Latest::Back { outcome, ending, why } => returned(standing, *outcome, ending, why),
         Latest::Judging { sealed } if standing.sealed <= *sealed => Step::Judge,
         Latest::Judging { .. } => decided(standing),
-        Latest::Conflicted { paths, .. } if progress.resolved => hold(
-            "merge-conflict",
-            format!("it met the target's changes a second time ({}); a person decides", paths.join(", ")),
-        ),
+        Latest::Conflicted { paths, with, .. } if progress.resolved => {
+            hold("merge-conflict", format!("it met the target's changes a second time: {}", met(paths, with)))
+        }
+        Latest::Conflicted { paths, with, records: true, .. } => {
+            hold("merge-conflict", format!("both sides wrote a decision record of one name: {}", met(paths, with)))
+        }
         Latest::Conflicted { .. } => Step::Merge,
         Latest::Merged => Step::Send { iteration: progress.iteration.max(1), errand: Errand::Resolve },
         Latest::Held { .. } | Latest::Landed(_) => Step::Stop,
     }
+}
+
+/// Where two sides met, and who the other one is.
+fn met(paths: &[String], with: &[String]) -> String {
+    let by = if with.is_empty() { String::new() } else { format!(", changed there by {}", with.join(", ")) };
+    format!("{}{by}; a person decides", paths.join(", "))
 }
 
 fn returned(standing: &Standing, outcome: ReportedOutcome, ending: &str, why: &str) -> Step {
@@ -255,6 +273,9 @@ fn decided(standing: &Standing) -> Step {
     let told: Vec<String> = decision.reasons.iter().map(|reason| format!("{}: {}", reason.code, reason.text)).collect();
     let told = told.join("; ");
     match decision.kind {
+        DecisionKind::Land | DecisionKind::Skip if standing.drift.is_some() => {
+            hold("metric-drift", standing.drift.clone().unwrap_or_default())
+        }
         DecisionKind::Land | DecisionKind::Skip => Step::Land,
         DecisionKind::Hold | DecisionKind::FloorOnly => hold("held", told),
         DecisionKind::SendBack => {

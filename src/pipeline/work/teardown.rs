@@ -7,7 +7,7 @@ use super::landing::{chosen, warrant_of};
 use super::standing::{Life, Seen, added_by};
 use super::surroundings::keep_branch;
 use crate::host::failpoint;
-use crate::integrate::{SalvageTag, Settled, recognise, remove_worktree, salvage};
+use crate::integrate::{Recognised, SalvageTag, Settled, recognise, remove_worktree, salvage};
 use crate::task::layout::Folder;
 
 /// Removes the worktree with the proof of a landing, found again if another process made it, or of a salvage; then the
@@ -39,6 +39,7 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
             keep_branch(hand, tip)?;
         }
         remove_worktree(&hand.repo, settled)?;
+        failpoint::pass(hand.repo.host());
         if let Some(tip) = &tip {
             hand.repo.git().run(["update-ref", "-d", branch.as_str(), tip.as_str()])?;
         }
@@ -50,9 +51,15 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
 fn found(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<Option<crate::integrate::Landed>, WorkError> {
     let path = hand.subject.path(hand.terms.layout, Folder::Done);
     let Some(commit) = added_by(&hand.repo, &hand.terms.target, &path)? else { return Ok(None) };
-    let Some((attempt, _)) = chosen(seen, life) else { return Ok(None) };
+    let Some((attempt, verified)) = chosen(seen, life) else { return Ok(None) };
     let Some(warrant) = warrant_of(attempt) else { return Ok(None) };
-    let landed = recognise(&hand.repo, &warrant, hand.id(), &hand.terms.target, &commit, Some(&attempt.sealed.commit))?;
+    let order = Recognised {
+        task: hand.id(),
+        target: &hand.terms.target,
+        verified: &verified,
+        case: Some(&attempt.sealed.commit),
+    };
+    let landed = recognise(&hand.repo, &warrant, &order, &commit)?;
     if landed.is_some() {
         hand.record(Entry::Landed { commit, at: hand.repo.host().clock.now() })?;
     }

@@ -15,6 +15,7 @@ fn doing(latest: Latest) -> Standing {
         decision: None,
         report: false,
         noted: false,
+        drift: None,
         progress: Progress { latest, iteration: 1, ..Progress::default() },
     }
 }
@@ -49,6 +50,8 @@ fn a_task_goes_from_its_worktree_to_its_landing() {
     assert_eq!(next(&doing(Latest::Judging { sealed: 0 })), Step::Judge);
     assert_eq!(next(&judged(DecisionKind::Land, "verified", 0)), Step::Land);
     assert_eq!(next(&judged(DecisionKind::Skip, "verdict-skip", 0)), Step::Land);
+    let drifted = Standing { drift: Some("x".to_owned()), ..judged(DecisionKind::Land, "verified", 0) };
+    assert_eq!(code(&next(&drifted)), "metric-drift");
     let done = Standing { folder: Some(Folder::Done), ..doing(Latest::Landed(id('a'))) };
     assert_eq!(next(&done), Step::Teardown);
     assert_eq!(next(&Standing { worktree: false, ..done }), Step::Stop);
@@ -95,7 +98,8 @@ fn a_worker_whose_end_nobody_saw_is_sent_out_again_unless_its_report_is_there() 
 
 #[test]
 fn a_conflict_is_resolved_once() {
-    let conflict = doing(Latest::Conflicted { tip: id('b'), paths: vec!["a.txt".to_owned()] });
+    let conflict =
+        doing(Latest::Conflicted { tip: id('b'), paths: vec!["a.txt".to_owned()], with: Vec::new(), records: false });
     assert_eq!(next(&conflict), Step::Merge);
     assert_eq!(next(&doing(Latest::Merged)), Step::Send { iteration: 1, errand: Errand::Resolve });
     let again = Standing { progress: Progress { resolved: true, ..conflict.progress.clone() }, ..conflict };
