@@ -295,7 +295,7 @@ impl About<'_> {
             urls: self.request.remotes.as_deref(),
         };
         let witness = look(&scene, assertions)?;
-        let guarded = self.guarded(&inspection, &contract)?;
+        let guarded = guarded(&inspection, &contract)?;
         let ran = rerun::run(self, assertions, (frozen, &sightings, &report), watch)?;
         let evidence = Evidence {
             transcript: self.transcript,
@@ -309,24 +309,24 @@ impl About<'_> {
         table.notes.extend(ran.notes);
         Ok((table, contract, guarded))
     }
+}
 
-    /// The contract's and the doubted tests' contents now.
-    fn guarded(&self, on: &Inspection<'_>, contract: &[CheckReport]) -> Result<repair::Guarded, VerifyError> {
-        let mut guarded = repair::Guarded::new();
-        let task = on.task_path.map(ToString::to_string);
-        for path in task.into_iter().chain([crate::config::PROJECT_FILE.to_owned()]) {
-            if let Some(entry) = on.repo.entry(&on.claim.tree, &path.as_str().into())? {
-                guarded.insert(format!("{}{path}", repair::CONTRACT), entry.id);
-            }
+/// The contract's and the doubted tests' contents now.
+fn guarded(on: &Inspection<'_>, contract: &[CheckReport]) -> Result<repair::Guarded, VerifyError> {
+    let mut guarded = repair::Guarded::new();
+    let task = on.task_path.map(ToString::to_string);
+    for path in task.into_iter().chain([crate::config::PROJECT_FILE.to_owned()]) {
+        if let Some(entry) = on.repo.entry(&on.claim.tree, &path.as_str().into())? {
+            guarded.insert(format!("{}{path}", repair::CONTRACT), entry.id);
         }
-        let (less, other) = bent_tests(contract);
-        for test in less.into_iter().chain(other) {
-            if let Some(entry) = on.repo.entry(&on.claim.tree, &test.path.as_str().into())? {
-                guarded.insert(test.path, entry.id);
-            }
-        }
-        Ok(guarded)
     }
+    let (less, other) = bent_tests(contract);
+    for test in less.into_iter().chain(other) {
+        if let Some(entry) = on.repo.entry(&on.claim.tree, &test.path.as_str().into())? {
+            guarded.insert(test.path, entry.id);
+        }
+    }
+    Ok(guarded)
 }
 
 /// True if a run of our own could tell about one of these.

@@ -68,7 +68,8 @@ fn a_session_of_a_database_is_chosen_by_its_id_and_a_locked_one_is_the_environme
         )
         .unwrap();
     let unnamed = repo.run(&["transcript", "show", "o.db"]);
-    assert!(unnamed.exits(2).stderr.contains("holds 2 sessions; name one of them with --session"), "{unnamed}");
+    let unnamed = unnamed.exits(2);
+    assert!(unnamed.stderr.contains("holds 2 sessions; name one of them with --session"), "{unnamed}");
     let shown = repo.run(&["transcript", "show", "o.db", "--session", "ses_2"]);
     let shown = shown.exits(0);
     assert!(shown.stdout.contains("opencode session ses_2 in /p"), "{shown}");

@@ -15,7 +15,7 @@ pub(super) enum Scope {
 /// The scope of a test run; nothing if the step runs no tests.
 pub(super) fn tests(words: &[String], known: &[String]) -> Option<Scope> {
     let line = words.join(" ");
-    if known.iter().any(|command| *command == line) {
+    if known.contains(&line) {
         return Some(Scope::Whole);
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -298,7 +298,7 @@ pub(super) fn edits(step: &Step) -> Vec<String> {
             found.extend(plain().skip(1));
         }
         "tee" | "touch" | "rm" | "mkdir" | "truncate" | "mv" => found.extend(plain()),
-        "cp" | "install" | "ln" => found.extend(plain().last()),
+        "cp" | "install" | "ln" => found.extend(plain().next_back()),
         "dd" => found.extend(rest.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
         "patch" => found.extend(any()),
         "git" => {
@@ -327,7 +327,7 @@ pub(super) fn observes(words: &[String], artifact: Option<&str>) -> bool {
     let has = |names: &[&str]| rest.iter().any(|word| names.contains(word));
     if let Some(artifact) = artifact {
         let named = |word: &&str| word.trim_start_matches("./") == artifact.trim_start_matches("./");
-        return words.iter().any(|word| named(&word));
+        return words.iter().any(named);
     }
     match base_name(first) {
         "curl" | "wget" | "http" | "httpie" | "xh" | "playwright" | "puppeteer" | "chromium" | "google-chrome"

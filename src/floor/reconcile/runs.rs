@@ -149,7 +149,7 @@ fn judge_run(
         return at(found);
     }
     if !assertion.subject.is_empty() {
-        return at(named_test(assertion, ran.event, words));
+        return at(named_test(assertion, ran.event, &words));
     }
     at(scoped(assertion, scope, Found::backed(LedgerMatch::Yes, words)))
 }
@@ -214,7 +214,7 @@ fn shrunken(
 }
 
 /// A test that a criterion names: it must show in the run's own output.
-fn named_test(assertion: &Assertion, event: &ToolEvent, words: String) -> Found {
+fn named_test(assertion: &Assertion, event: &ToolEvent, words: &str) -> Found {
     let name = assertion.subject.as_str();
     let shown = event.output.head.contains(name) || event.output.tail.contains(name);
     if shown {

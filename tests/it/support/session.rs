@@ -39,7 +39,7 @@ impl Session {
                 session.push(json!({"sessionId": SESSION, "projectHash": "p", "startTime": at}));
             }
             Form::Copilot => {
-                session.push(json!({"type": "session.start", "data": {"sessionId": SESSION, "context": {"cwd": cwd}}}))
+                session.push(json!({"type": "session.start", "data": {"sessionId": SESSION, "context": {"cwd": cwd}}}));
             }
         }
         session.asked("Go on.")
