@@ -188,7 +188,34 @@ fn from_creation(repo: &Repo, branch: &str, head: &CommitId) -> Result<Option<Ba
     {
         return Ok(Some(Base::new(commit, format!("{rule}, newer than the creation of {branch}"))));
     }
-    Ok(Some(Base::new(created, format!("{how} of {branch} in its reflog"))))
+    let doubt = doubt_creation(repo, (branch, head), how, &created)?;
+    Ok(Some(Base { doubt, ..Base::new(created, format!("{how} of {branch} in its reflog")) }))
+}
+
+/// A branch can be created on top of its own work (`git commit`, then `git switch -c`): what lies between the default
+/// branch and its creation would be judged by nobody, and may be what the task is read from.
+fn doubt_creation(
+    repo: &Repo,
+    (branch, head): (&str, &CommitId),
+    how: &str,
+    created: &CommitId,
+) -> Result<Option<String>, BaseError> {
+    let other = match from_default_branch(repo, head) {
+        Ok(other) => other,
+        Err(BaseError::Git(why)) => return Err(why.into()),
+        // Nothing that the branch has no say in; the creation is all there is.
+        Err(_) => return Ok(None),
+    };
+    if repo.is_ancestor(created, &other.commit)? {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the base {} is the {how} of {}; the commits after {} ({}) up to it are not in the claim",
+        created.short(),
+        escape(branch.as_bytes()),
+        other.commit.short(),
+        other.rule
+    )))
 }
 
 /// The latest entry of a reflog (newest first) that made the branch or put it elsewhere (`git branch -f`, `git checkout
@@ -234,7 +261,7 @@ fn from_default_branch(repo: &Repo, head: &CommitId) -> Result<Base, BaseError> 
         return Err(BaseError::Shallow { why: "no merge-base with a default branch".to_owned() });
     }
     Err(BaseError::Ambiguous {
-        why: "there is no upstream, no origin/HEAD, no main and no master to compare with".to_owned(),
+        why: "there is no upstream, and no origin/HEAD, main or master that shares history with it".to_owned(),
     })
 }
 

@@ -16,7 +16,7 @@ pub const ID: &str = "tamper";
 
 /// Denies a rewritten base, changes to pages that only the conductor writes (protocol, INDEX, other tasks' files), to
 /// our settings and the verifier's prompt, and to the task's own file beyond what its generation lets a worker do.
-/// Asks about a base that the branch's own upstream chose, and about CI, hooks, runner settings and rules that hide files: they may be the task, but somebody must look (C098).
+/// Asks about a base that the branch's own upstream or creation chose, and about CI, hooks, runner settings and rules that hide files: they may be the task, but somebody must look (C098).
 ///
 /// Without a task nobody was told what to leave alone: what would be denied is then only told.
 pub fn inspect(on: &Inspection<'_>) -> CheckReport {

@@ -258,6 +258,21 @@ fn a_base_chosen_by_a_local_upstream_is_asked_about_and_a_named_one_is_not() {
     _ = stage.judge().is("hold").finds("tamper", "ask", &["refs/heads/master"]);
 }
 
+/// A branch created on top of its own work hides the commits before it just as well.
+#[test]
+fn a_base_where_a_later_branch_was_created_is_asked_about() {
+    let stage = Stage::asking_for("done.txt");
+    stage.write("eased.txt", "1\n");
+    stage.git(&["add", "-A"]);
+    stage.git(&["commit", "-q", "-m", "ease"]);
+    stage.git(&["switch", "-q", "-c", "aw/w-001-fixed"]);
+    stage.write("done.txt", "1\n");
+    let judged = stage.judge().is("hold").finds("tamper", "ask", &["creation of aw/w-001-fixed", "not in the claim"]);
+    assert_eq!(judged.changed(), ["done.txt"]);
+    stage.repo.run_with(&stage.worktree(), &["verify", "--floor"], &[], b"").exits(3).says("not in the claim");
+    _ = stage.judge_with(&["--base", "HEAD"]).is("land").finds("tamper", "pass", &[]);
+}
+
 /// The same tree is not the same case once history was rewritten or a file is hidden beside it.
 #[test]
 fn what_stands_around_the_tree_is_part_of_what_was_judged() {

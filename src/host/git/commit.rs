@@ -79,7 +79,7 @@ impl Repo {
         message: &str,
         signed: bool,
     ) -> Result<CommitId, GitError> {
-        let date = format!("{} +0000", at.0);
+        let date = format!("@{} +0000", at.0);
         let git = self.git().env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
         let sign = if signed { "-S" } else { "--no-gpg-sign" };
         // A name that git guesses from the machine is nobody's.

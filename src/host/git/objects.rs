@@ -394,7 +394,8 @@ impl Repo {
             for role in ["AUTHOR", "COMMITTER"] {
                 git = git.env(&format!("GIT_{role}_NAME"), "countersign");
                 git = git.env(&format!("GIT_{role}_EMAIL"), "countersign@localhost");
-                git = git.env(&format!("GIT_{role}_DATE"), format!("{} +0000", time.0));
+                // Without the `@`, git takes a number of few digits for something else and refuses it.
+                git = git.env(&format!("GIT_{role}_DATE"), format!("@{} +0000", time.0));
             }
             git.run(args)?.line()
         };

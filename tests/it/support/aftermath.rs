@@ -2,6 +2,7 @@
 
 use super::invariants::assert_sealed;
 use super::{Crew, FakeVerifier, TestRepo, end_of, write};
+use countersign::integrate::attest::parse_bundle;
 use countersign::pipeline::work::{End, WorkReport};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -102,13 +103,13 @@ impl Crew {
     /// Invariants 1 and 2: what was frozen, tested, shown and decided about is what landed, bookkeeping apart.
     pub(crate) fn assert_landing(&self, task: &str, commit: &str) -> Landing {
         let repo = &self.repo;
-        let note: Value =
-            serde_json::from_str(&repo.git(&["notes", "--ref=refs/notes/countersign", "show", commit])).unwrap();
-        let word = |of: &Value| of.as_str().unwrap_or_else(|| panic!("{note:#}")).to_owned();
+        let note = repo.git(&["notes", "--ref=refs/notes/countersign", "show", commit]);
+        let note = parse_bundle(note.as_bytes()).0[0].statement().unwrap();
+        let word = |of: &Value| of.as_str().unwrap_or_else(|| panic!("{note:#?}")).to_owned();
         let tree = repo.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
-        assert_eq!(word(&note["subject"][0]["digest"]["gitCommit"]), commit);
-        assert_eq!(word(&note["subject"][1]["digest"]["gitTree"]), tree);
-        let said = &note["predicate"];
+        assert_eq!(note.digest("gitCommit"), Some(commit));
+        assert_eq!(note.digest("gitTree"), Some(tree.as_str()));
+        let said = &note.predicate;
         let (case, claim, base, merged) = (&said["case"], &said["claimTree"], &said["base"], &said["mergedTree"]);
         assert_eq!(said["task"], task);
         let kind = if said["origin"] == "skipped" { "skip" } else { "land" };
