@@ -7,8 +7,10 @@ use super::landing::{chosen, warrant_of};
 use super::standing::{Life, Seen, added_by};
 use super::surroundings::keep_branch;
 use crate::host::failpoint;
+use crate::host::git::{RefName, Repo};
 use crate::host::ids::CommitId;
 use crate::integrate::{Recognised, SalvageTag, Salvaged, Settled, TeardownError, recognise, remove_worktree, salvage};
+use crate::task::TaskId;
 use crate::task::layout::Folder;
 
 /// Removes the worktree with the proof of a landing, found again if another process made it, or of a salvage; then the
@@ -51,6 +53,20 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
         }
         Ok(())
     })
+}
+
+/// A run that died between a worktree's removal and its branch's left the branch. It goes if nothing needs it: another
+/// reference has its commits, and nobody has it checked out.
+pub(super) fn end_broken_removal(repo: &Repo, id: &TaskId) -> Result<(), WorkError> {
+    let Ok(branch) = RefName::new(&format!("refs/heads/aw/{id}")) else { return Ok(()) };
+    let Some(tip) = repo.read_ref(&branch)? else { return Ok(()) };
+    let contains = format!("--contains={tip}");
+    let holders = repo.git().run(["for-each-ref", "--format=%(refname)", &contains])?.stdout;
+    let kept = String::from_utf8_lossy(&holders).lines().any(|name| name != branch.as_str());
+    if kept && repo.checkouts_of(&branch)?.is_empty() {
+        repo.git().run(["update-ref", "-d", branch.as_str(), tip.as_str()])?;
+    }
+    Ok(())
 }
 
 /// Saves what the worktree holds beyond `base`, and says so in the journal.

@@ -35,6 +35,9 @@ impl Lane {
         repo.commit("the programs' settings");
         let pytest = "#!/bin/sh\necho '8 passed in 0.02s'\n";
         write_script(&repo.root().join("bin/pytest"), pytest);
+        // A login shell begins with the machine's own search path.
+        let profile = format!("PATH=\"{}/bin:$PATH\"\n", repo.root().display());
+        std::fs::write(repo.root().join("home/.profile"), profile).unwrap();
         Some(Self { name, program, loose: Loose::named(name), repo })
     }
 
