@@ -7,6 +7,7 @@ mod editing;
 mod exits;
 mod mask;
 mod matching;
+mod replaced;
 mod rules;
 mod scripts;
 mod settings;
@@ -57,6 +58,7 @@ fn look(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<Vec<Finding>, Gi
     findings.extend(scripts::look(changes));
     findings.extend(settings::look(on, changes));
     findings.extend(special_case::look(on, changes)?);
+    findings.extend(replaced::look(changes));
     Ok(findings)
 }
 

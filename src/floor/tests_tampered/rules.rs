@@ -41,6 +41,7 @@ pub const RULES: &[(&str, State, &str)] = &[
     ("ci-changed", State::Ask, "CI runs the tests for others"),
     ("snapshot-rewritten", State::Ask, "a kept expectation was replaced"),
     ("test-environment-detected", State::Ask, "production code asks whether it is tested; there are honest reasons"),
+    ("assertion-replaced", State::Ask, "what tests are judged with is replaced, or the runner reached into"),
     ("caller-inspected", State::Ask, "production code looks at who calls it"),
     ("ignored-file-loaded", State::Ask, "a test names a file that does not land"),
     ("test-renamed", State::Info, "the same body under another name"),

@@ -23,6 +23,9 @@ const TRACES: &[&str] = &[
     "NEXTEST",
     "cfg!(test)",
     "cfg(not(test))",
+    // Tests are built with debug assertions, what is shipped is not.
+    "cfg!(debug_assertions)",
+    "cfg(not(debug_assertions))",
     "testing.Testing()",
     "test.v",
     "RUST_TEST_THREADS",
