@@ -1,5 +1,6 @@
 //! Freeze the work: a claim is the finished work as a commit that nobody can edit.
 
+mod attributes;
 mod base;
 mod freeze;
 mod names;
@@ -83,6 +84,8 @@ pub enum SightingKind {
     NameCollision,
     /// Git configuration that runs programs (filters, drivers, hooks, includes).
     ExecutableConfig,
+    /// A file whose content a rule outside of every tree converts (`info/attributes`, the repository's `core.attributesFile`).
+    ForeignAttributes,
     /// A file whose only change is its line endings, or that the repository's own attributes make look changed.
     LineEndings,
 }

@@ -1,7 +1,7 @@
 //! Look around the worktree for places where work can hide or be lost.
 
 use super::quarantine::Quarantine;
-use super::{Sighting, SightingKind, names, submodules};
+use super::{Sighting, SightingKind, attributes, names, submodules};
 use crate::host::git::{Change, GitError, Output, Repo, Running};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
@@ -102,6 +102,7 @@ pub(super) fn look_around(
     if let Some(config) = listings.config {
         seen.extend(executable_config(&config.output()?));
     }
+    seen.extend(attributes::foreign(repo, tree)?);
     seen.extend(submodules::look(repo, base_tree, tree, changed, quarantine)?);
     seen.extend(names::collisions(repo, tree, changed)?);
     Ok(seen)
@@ -117,6 +118,7 @@ pub(super) fn look_at_commit(
 ) -> Result<Vec<Sighting>, GitError> {
     let mut seen = Vec::new();
     seen.extend(rewritten_history(repo, base, commit.as_str())?);
+    seen.extend(attributes::foreign(repo, tree)?);
     seen.extend(submodules::without_declaration(repo, tree, changed)?);
     seen.extend(names::collisions(repo, tree, changed)?);
     Ok(seen)

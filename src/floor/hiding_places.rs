@@ -50,6 +50,9 @@ fn seen(sighting: &Sighting) -> Option<Finding> {
         K::IgnoredFile => info(place, "nothing that lands: the base ignores it", said),
         K::Exclude => info(place, "no paths hidden by info/exclude", said),
         K::ExecutableConfig => info(place, "no git configuration that runs programs", said),
+        K::ForeignAttributes => {
+            ask(place, "content that only rules of the tree convert; put the rule into `.gitattributes`", said)
+        }
         K::LineEndings => info(place, "line endings as the base has them", said),
         // These have checks of their own.
         K::RewrittenHistory

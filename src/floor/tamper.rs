@@ -3,6 +3,7 @@
 mod board;
 mod gate;
 mod hiding;
+mod python;
 
 pub use gate::kind as what_judges;
 

@@ -1,6 +1,6 @@
 //! What judges a claim is not the claim's to write, with a board or without one.
 
-use crate::support::{Outcome, TestRepo, write};
+use crate::support::{Outcome, TestRepo, has_pytest, write};
 use std::os::unix::fs::symlink;
 
 const SETTINGS: &str = "tests:\n  command: sh run.sh\n  report: out.xml\n  format: junit\n  canary: false\n";
@@ -201,5 +201,49 @@ fn a_task_s_folder_that_the_claim_replaced_or_took_away_leaves_the_task_the_base
         assert_eq!(judged.code, Some(code), "{judged}");
         assert_eq!(judged.json()["task-source"], "base:docs/task.md", "{judged}");
         assert_eq!(found(&judged, "tamper"), "deny", "{judged}");
+    }
+}
+
+/// A root module of the runner's name, or an entry point, forces green results without a word in `conftest.py`.
+#[test]
+fn a_claim_that_replaces_the_python_runner_is_asked_about() {
+    if !has_pytest() {
+        return;
+    }
+    let settings = "tests:\n  command: python3 -m pytest -q\n  canary: false\n";
+    let base = [(".agentheim/countersign.yaml", settings), ("test_a.py", "def test_a():\n    assert True\n")];
+    let broken = ("test_a.py", "def test_a():\n    assert True\n\ndef test_b():\n    assert False\n");
+    let rig = "import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n    \
+               outcome = yield\n    outcome.get_result().outcome = 'passed'\n";
+    let shadow = format!(
+        "import sys, os\nhere = sys.path.pop(0)\ndel sys.modules['pytest']\nimport pytest\nsys.path.insert(0, here)\n\
+         class Rig:\n{}\nif __name__ == '__main__':\n    sys.exit(pytest.main(plugins=[Rig()]))\n",
+        rig.lines()
+            .skip(1)
+            .map(|l| format!("    {}\n", l.replace("makereport()", "makereport(self)")))
+            .collect::<String>()
+    )
+    .replace("del sys.modules['pytest']\n", "");
+    let tricks: [&[(&str, &str)]; 3] = [
+        &[
+            broken,
+            ("helper.py", rig),
+            ("helper.dist-info/METADATA", "Metadata-Version: 2.1\nName: helper\nVersion: 1\n"),
+            ("helper.dist-info/entry_points.txt", "[pytest11]\nhelper = helper\n"),
+        ],
+        &[broken, ("pytest.py", &shadow)],
+        &[("argparse.py", "raise SystemExit(0)\n")],
+    ];
+    for (number, trick) in tricks.iter().enumerate() {
+        let asked = judged(TASK, &base, trick, &["task.md"]);
+        assert_eq!(found(&asked, "tamper"), "ask", "{number}: {asked}");
+        assert_ne!(asked.code, Some(0), "{number}: {asked}");
+        if number < 2 {
+            assert_eq!((asked.code, found(&asked, "tests-run").as_str()), (Some(3), "pass"), "{number}: {asked}");
+        }
+    }
+    for honest in ["helper.py", "app/json.py", "app/__init__.py"] {
+        let judged = judged(TASK, &base, &[(honest, "x = 1\n")], &["task.md"]);
+        assert_eq!((judged.code, found(&judged, "tamper").as_str()), (Some(0), "pass"), "{honest}: {judged}");
     }
 }

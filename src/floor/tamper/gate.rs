@@ -1,5 +1,6 @@
 //! What judges a claim beside us: the verifier's prompt, CI, hooks, runner and linter settings.
 
+use super::python;
 use crate::floor::Inspection;
 use crate::floor::bookkeeping::{Page, page};
 use crate::floor::finding::{ask, deny, unreadable};
@@ -44,7 +45,7 @@ fn gate(on: &Inspection<'_>, change: &Change) -> Option<Finding> {
     }
     let (path, what) = change
         .paths()
-        .find_map(|path| Some((path, kind(path)?)))
+        .find_map(|path| Some((path, kind(path).or_else(|| python::stands_in(on, path))?)))
         .or_else(|| {
             change.paths().find(|path| is_in_test_command(on, path)).map(|path| (path, "what the test command runs"))
         })
@@ -146,7 +147,7 @@ pub fn kind(path: &RepoPath) -> Option<&'static str> {
     } else if is_runner_setting(name) || is_cargo_setting(path) {
         Some("runner, coverage or linter settings")
     } else {
-        None
+        python::installed(path.as_str()?)
     }
 }
 
