@@ -60,7 +60,7 @@ fn judge(
         Some(task) => declined::before(&asked.repo, &task.task.case_key(), &frozen.tree, &frozen.changed)?,
         None => Vec::new(),
     };
-    let key = cache_key(request, &asked, &settled, &reported, (&frozen, &declined));
+    let key = cache_key(request, &asked, &settled, &reported, (&frozen, &declined))?;
     if !request.fresh
         && waived.is_none()
         && let Some(outcome) = judged_before(&asked, &key)?
@@ -117,7 +117,8 @@ fn cache_key(
     settled: &Settled,
     reported: &Reported,
     (frozen, declined): (&Frozen, &[DeclinedRecord]),
-) -> String {
+) -> Result<String, VerifyError> {
+    let around = floor::tests_run::circumstances(&asked.repo)?;
     let seen = digest(&serde_json::to_vec(&frozen.sightings).unwrap_or_default());
     let parts = [
         asked.task.as_ref().map_or("", |t| t.task.digest.as_str()),
@@ -131,10 +132,10 @@ fn cache_key(
         if request.all_checks { "all" } else { "" },
         if request.no_tests { "no tests" } else { "" },
         &settled.verifier.files(&asked.repo),
-        &floor::tests_run::circumstances(asked.repo.host()),
+        &around,
         env!("CARGO_PKG_VERSION"),
     ];
-    digest(parts.join("\n").as_bytes())
+    Ok(digest(parts.join("\n").as_bytes()))
 }
 
 /// A PASS or a FAIL that was already sealed under the same key, and that its receipts still give: a case lies where

@@ -273,6 +273,25 @@ fn a_base_where_a_later_branch_was_created_is_asked_about() {
     _ = stage.judge_with(&["--base", "HEAD"]).is("land").finds("tamper", "pass", &[]);
 }
 
+/// A filter that is nobody else's makes other files of a tree: what ran under it says nothing of the tree without it.
+#[test]
+fn a_run_under_a_filter_of_this_clone_is_asked_about_and_not_taken_for_one_without_it() {
+    let stage = Stage::asking_for("done.txt");
+    stage.git(&["config", "filter.f.clean", "sed s/a-b/a+b/"]);
+    stage.git(&["config", "filter.f.smudge", "sed s/a+b/a-b/"]);
+    write(&stage.repo.common_dir(), "info/attributes", "done.txt filter=f\n");
+    stage.write("done.txt", "a-b\n");
+    let tests = ["--tests", "grep -q a-b done.txt"];
+    let first = stage.judge_with(&tests).is("hold").finds("hiding-places", "ask", &["done.txt"]);
+    stage.git(&["config", "--unset", "filter.f.clean"]);
+    stage.git(&["config", "--unset", "filter.f.smudge"]);
+    std::fs::remove_file(stage.repo.common_dir().join("info/attributes")).unwrap();
+    stage.write("done.txt", "a+b\n");
+    let second = stage.judge_with(&tests).never_lands();
+    assert_eq!(first.claim("tree"), second.claim("tree"));
+    assert_ne!(second.check("tests-run")["state"], "pass", "{}", second.outcome);
+}
+
 /// The same tree is not the same case once history was rewritten or a file is hidden beside it.
 #[test]
 fn what_stands_around_the_tree_is_part_of_what_was_judged() {

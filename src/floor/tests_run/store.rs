@@ -80,7 +80,7 @@ impl Store {
         if settings.sandbox.require == Some(SandboxRequirement::None) || !probe_box(host).enforced {
             return None;
         }
-        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), toolchain::circumstances(host)];
+        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), toolchain::circumstances(repo).ok()?];
         parts.push(serde_json::to_string(&(&settings.tests, &settings.sandbox, &settings.limits)).ok()?);
         Some(Self { folder: repo.own_dir().join("tests"), circumstances: digest(parts.join("\n").as_bytes()) })
     }

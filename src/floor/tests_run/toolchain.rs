@@ -6,6 +6,7 @@
 
 use crate::host::Host;
 use crate::host::digest::digest;
+use crate::host::git::{GitError, Repo};
 use crate::host::path::escape;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -41,14 +42,33 @@ const PROGRAMS: &[&str] = &[
     "sh",
 ];
 
-/// A digest of what a run depends on besides its tree and command: the tools, and the variables that children are given.
-pub fn circumstances(host: &Host) -> String {
-    let mut parts = vec![fingerprint(host)];
+/// A digest of what a run depends on besides its tree and command: the tools, the variables that children are given, and
+/// what turns a tree's blobs into other bytes on disk.
+///
+/// # Errors
+/// Git cannot read its configuration.
+pub fn circumstances(repo: &Repo) -> Result<String, GitError> {
+    let host = repo.host();
+    let mut parts = vec![fingerprint(host), conversions(repo)?];
     let home = host.env.get("HOME").map(|home| ("HOME".into(), home.to_owned()));
     for (name, value) in host.env.for_child().into_iter().chain(home) {
         parts.push(escape(name.as_encoded_bytes()) + "=" + &escape(value.as_encoded_bytes()));
     }
-    digest(parts.join("\n").as_bytes())
+    Ok(digest(parts.join("\n").as_bytes()))
+}
+
+/// Filters and line ends outside the tree: the same tree is another set of files under others.
+fn conversions(repo: &Repo) -> Result<String, GitError> {
+    let names = r"^(filter\..*|core\.(autocrlf|eol|safecrlf|attributesfile))$";
+    let mut found = repo.git().run_unchecked(["config", "-z", "--get-regexp", names])?.stdout;
+    let own = repo.common_dir().join("info/attributes");
+    let named = String::from_utf8_lossy(&found).into_owned();
+    let named = named.split('\0').filter_map(|entry| entry.strip_prefix("core.attributesfile\n")).map(PathBuf::from);
+    for file in named.chain([own]) {
+        found.extend(identity(&file).unwrap_or_default().into_bytes());
+        found.push(0);
+    }
+    Ok(digest(&found))
 }
 
 /// A digest that changes with the tools.
