@@ -209,6 +209,24 @@ fn doubt_creation(
     if repo.is_ancestor(created, &other.commit)? {
         return Ok(None);
     }
+    // The default branch may have commits that nobody pushed yet.
+    for name in ["refs/heads/main", "refs/heads/master", "refs/heads/trunk", "refs/heads/develop"] {
+        if is_default_branch(repo, name)?
+            && let Some(tip) = repo.resolve(name)?
+            && repo.is_ancestor(created, &tip)?
+        {
+            return Ok(None);
+        }
+    }
+    // Nor is what the user's own checkout is on the choice of a worker in a linked worktree.
+    if repo.git_dir() != repo.common_dir() {
+        let users = repo.git().run_unchecked(["rev-parse", "--verify", "--quiet", "main-worktree/HEAD"])?;
+        if let Ok(tip) = CommitId::new(&users.line())
+            && repo.is_ancestor(created, &tip)?
+        {
+            return Ok(None);
+        }
+    }
     Ok(Some(format!(
         "the base {} is the {how} of {}; the commits after {} ({}) up to it are not in the claim",
         created.short(),

@@ -321,7 +321,7 @@ fn crash_every_step_leaves_a_lock_that_is_not_ours_and_files_that_a_person_edite
 }
 
 #[test]
-#[ignore = "minutes: every place there is; .ci/run has it"]
+#[ignore = "minutes: every place there is; to be run by hand"]
 fn crash_every_step_there_is_is_survived() {
     let (lands, fails, meets) = std::thread::scope(|scope| {
         let lands = scope.spawn(|| survives(&Stand::fresh(), &["w-1"], LANDS, (1, 1)));

@@ -107,7 +107,7 @@ fn two_conductors_and_a_person_at_work_on_one_branch_lose_nothing_of_each_others
 }
 
 #[test]
-#[ignore = "minutes: 200 tasks; .ci/run has it"]
+#[ignore = "minutes: 200 tasks; to be run by hand"]
 fn two_hundred_tasks_by_two_conductors_each_land_exactly_once() {
     const TASKS: usize = 200;
     let crew = Crew::of(TASKS);
