@@ -3,7 +3,7 @@
 //!
 //! The board has three tasks: one lands, one is false three times, one meets what a person committed meanwhile. Every
 //! place at which the program can die has a number. `cargo test` tries every few of them, each time others of the three;
-//! `.ci/run` tries them all.
+//! `-- --ignored` tries them all.
 
 use crate::support::{Crew, end_of};
 use countersign::host::env::Env;
