@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 /// A path inside a repository, byte for byte.
 ///
@@ -149,6 +149,19 @@ impl From<RepoPath> for String {
     fn from(path: RepoPath) -> String {
         path.to_string()
     }
+}
+
+/// A path without `.` and `..`, by its words alone.
+pub fn plain(path: &Path) -> PathBuf {
+    let mut kept = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = kept.pop(),
+            Component::CurDir => {}
+            other => kept.push(other),
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

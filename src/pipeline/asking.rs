@@ -8,13 +8,13 @@ use crate::claim::{Base, check_history, settle_base};
 use crate::host::Host;
 use crate::host::git::{EntryKind, Repo};
 use crate::host::ids::{CommitId, TreeId};
-use crate::host::path::{RepoPath, escape};
+use crate::host::path::{RepoPath, escape, plain};
 use crate::task::board::{Board, BoardFile};
 use crate::task::dependency::{Found, Rule};
 use crate::task::layout::{Folder, Layout};
 use crate::task::{Task, TaskId, read_markdown};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A task file larger than this is refused.
 const LARGEST_TASK: u64 = 4 << 20;
@@ -221,19 +221,6 @@ fn inside_any_worktree(repo: &Repo, file: &Path) -> Option<RepoPath> {
     let under = |path: &Path| tops.iter().find_map(|top| path.strip_prefix(top).ok().map(Path::to_owned));
     let found = under(&written).or_else(|| under(&real))?;
     Some(RepoPath::from_bytes(found.as_os_str().as_encoded_bytes()))
-}
-
-/// A path without `.` and `..`, by its words alone.
-fn plain(path: &Path) -> PathBuf {
-    let mut kept = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = kept.pop(),
-            Component::CurDir => {}
-            other => kept.push(other),
-        }
-    }
-    kept
 }
 
 /// Where a folder really is, as far as it is there.

@@ -5,8 +5,8 @@ use super::shell::{Step, joined, steps};
 use crate::agent::transcript::{ToolEvent, ToolKind, ToolStatus, Transcript};
 use crate::claim::witness::Witness;
 use crate::floor::skip_eligible::is_outside_the_code;
-use crate::host::path::RepoPath;
-use std::path::{Component, Path, PathBuf};
+use crate::host::path::{RepoPath, plain};
+use std::path::{Path, PathBuf};
 
 /// How far clocks may differ, in milliseconds.
 const SKEW: i64 = 2_000;
@@ -214,17 +214,4 @@ fn is_by_product(path: &RepoPath) -> bool {
         "tmp",
     ];
     FOLDERS.iter().any(|folder| path.is_under(folder)) || path.as_bytes().ends_with(b".log")
-}
-
-/// A path without `.` and `..`, by its words alone.
-fn plain(path: &Path) -> PathBuf {
-    let mut kept = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = kept.pop(),
-            Component::CurDir => {}
-            other => kept.push(other),
-        }
-    }
-    kept
 }
