@@ -21,6 +21,7 @@ pub mod nested_repository;
 mod patterns;
 mod reading;
 pub mod readme_delta;
+pub mod receipts;
 pub mod reconcile;
 mod record;
 pub mod related_adrs;

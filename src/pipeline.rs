@@ -5,6 +5,7 @@
 
 mod asking;
 pub mod attest;
+mod captured;
 pub mod ci;
 mod closing;
 mod consulting;
@@ -39,7 +40,7 @@ use crate::receipts::ledger::LedgerError;
 use crate::receipts::{Origin, Receipt};
 use crate::task::TaskError;
 use crate::task::board::BoardError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to judge.
 #[derive(Debug, Clone)]
@@ -69,8 +70,43 @@ pub struct VerifyRequest {
     pub fresh: bool,
     /// Seal the case of a run without a task too.
     pub seal_floor: bool,
+    /// Where the worker's tool calls are.
+    pub calls: CallsWord,
     /// Who asks.
     pub origin: Origin,
+}
+
+impl VerifyRequest {
+    /// The change in this folder, by the floor alone and with the settings' own verifier and tests.
+    pub fn of(start: &Path) -> Self {
+        Self {
+            start: start.to_owned(),
+            task: TaskWord::None,
+            work: WorkWord::Here,
+            base: None,
+            report: ReportWord::None,
+            verifier: None,
+            tests: None,
+            no_tests: false,
+            all_checks: false,
+            require_task: false,
+            fresh: false,
+            seal_floor: false,
+            calls: CallsWord::None,
+            origin: Origin::Hand,
+        }
+    }
+}
+
+/// Where the worker's tool calls were captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallsWord {
+    /// In the session that the conductor keeps for the task, if there is one.
+    OfTask,
+    /// Nowhere.
+    None,
+    /// In this transcript.
+    File(PathBuf),
 }
 
 /// Which task.

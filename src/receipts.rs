@@ -80,6 +80,8 @@ pub enum Fact {
     Bites(BitesRecord),
     /// Whether a criterion's proof holds.
     Proof(ProofRecord),
+    /// What the worker's report says it did, held against its tool calls and what is there. Boxed: it is a whole table.
+    Reconciled(Box<Reconciled>),
     /// The claim's token: the last line before the brief.
     Token {
         /// 128 random bits in hexadecimal, drawn after every check had ended.

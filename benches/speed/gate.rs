@@ -158,6 +158,7 @@ fn landing(
         asked_by: None,
         verifier: "mechanical".into(),
         verdict: None,
+        reconciled: None,
         skip: None,
         no_verify: false,
         overridden: false,

@@ -7,7 +7,7 @@ use countersign::host::Host;
 use countersign::host::cancel::Cancel;
 use countersign::host::clock::Clock;
 use countersign::host::env::Env;
-use countersign::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
+use countersign::pipeline::{Observer, Outcome, TaskWord, VerifyRequest, WorkWord, verify};
 use countersign::receipts::{CheckReport, Receipt, State};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -78,19 +78,13 @@ impl Judge {
     /// Judges a claim with the embedded verifier, without a report: history keeps none.
     pub(crate) fn judge(&self, claim: &Claim, task: &str) -> Judged {
         let request = VerifyRequest {
-            start: self.start.clone(),
             task: TaskWord::Named(task.to_owned()),
             work: WorkWord::Commit(claim.commit.clone()),
             base: Some(claim.base.clone()),
-            report: ReportWord::None,
-            verifier: None,
-            tests: None,
             no_tests: !self.tests,
             all_checks: self.tests,
-            require_task: false,
             fresh: true,
-            seal_floor: false,
-            origin: countersign::receipts::Origin::Hand,
+            ..VerifyRequest::of(&self.start)
         };
         match verify(&request, &self.host, &mut Silent) {
             Ok(outcome) => Self::judged(outcome),

@@ -62,6 +62,20 @@ impl Sessions {
         Ok(Some(known).filter(|known| known.agent == agent.name && known.model == agent.model))
     }
 
+    /// The session of the latest turn, whichever provider had it: its id, and the home that its program knows. None
+    /// before the first turn that told who it was.
+    pub fn latest(&self) -> Option<(String, PathBuf)> {
+        let kept = |entry: fs::DirEntry| {
+            let file = entry.path().join("session.json");
+            let meta = fs::symlink_metadata(&file).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
+            let known: Identity = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+            // As the home of a session is furnished.
+            Some((meta.modified().ok()?, known.session, entry.path().join("home").join("home")))
+        };
+        let folders = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
+        folders.filter_map(kept).max().map(|(_, session, home)| (session, home))
+    }
+
     /// Remembers a session after a turn.
     pub(super) fn remember(&self, agent: &Agent, session: &str, turns: u32) -> Result<(), String> {
         let folder = self.of_agent(agent)?;

@@ -140,6 +140,9 @@ pub(crate) struct VerifyArgs {
     /// The worker's report, or `none` [default: the newest sidecar of the task].
     #[arg(long, value_name = "FILE")]
     pub(crate) result: Option<PathBuf>,
+    /// The worker's transcript, to hold its report against its tool calls [default: the session that `work` keeps].
+    #[arg(long, value_name = "FILE", conflicts_with = "claim")]
+    pub(crate) transcript: Option<PathBuf>,
     /// Who judges: `mechanical`, or a name from the settings.
     #[arg(long, value_name = "NAME")]
     pub(crate) verifier: Option<String>,

@@ -8,7 +8,7 @@ use crate::agent::AgentRecord;
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::pipeline::{VerifyError, find_case, replay as replay_case};
-use crate::receipts::Fact;
+use crate::receipts::{BitesRecord, Fact, Reconciled, Standing};
 use std::path::Path;
 
 pub(super) fn show(args: &CaseArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
@@ -87,13 +87,7 @@ fn line(fact: &Fact) -> String {
             c.skipped.len(),
             c.lost.len()
         ),
-        Fact::Bites(b) => {
-            let words = b.tests.iter().map(|bite| bite.class.word()).collect::<std::collections::BTreeSet<_>>();
-            let counts = words
-                .into_iter()
-                .map(|word| format!("{} {word}", b.tests.iter().filter(|bite| bite.class.word() == word).count()));
-            format!("bites     {}", counts.collect::<Vec<_>>().join(", "))
-        }
+        Fact::Bites(b) => bites(b),
         Fact::Proof(p) => format!(
             "proof     C{}: on the claim {}, on the base {} ({})",
             p.criterion,
@@ -101,6 +95,7 @@ fn line(fact: &Fact) -> String {
             yes(p.on_base),
             p.observed
         ),
+        Fact::Reconciled(table) => reconciled(table),
         Fact::Token { .. } => "token     drawn".to_owned(),
         Fact::Consulted(c) => {
             let agent = c.agent.as_deref().map(told).unwrap_or_default();
@@ -126,6 +121,18 @@ fn line(fact: &Fact) -> String {
 }
 
 /// A program's run in a few words; what it did not say is left out.
+fn bites(record: &BitesRecord) -> String {
+    let words = record.tests.iter().map(|bite| bite.class.word()).collect::<std::collections::BTreeSet<_>>();
+    let of = |word: &str| record.tests.iter().filter(|bite| bite.class.word() == word).count();
+    let counts = words.into_iter().map(|word| format!("{} {word}", of(word)));
+    format!("bites     {}", counts.collect::<Vec<_>>().join(", "))
+}
+
+fn reconciled(table: &Reconciled) -> String {
+    let backed = table.rows.iter().filter(|row| row.standing == Standing::Backed).count();
+    format!("reported  {}: {backed} of {} backed", table.gate.word(), count(table.rows.len(), "assertion"))
+}
+
 fn told(agent: &AgentRecord) -> String {
     let version = agent.version.as_ref().map(|version| format!("{} {version}", agent.agent));
     let model = agent.model.as_ref().map(|model| format!("model {model}"));

@@ -65,7 +65,8 @@ fn page(table: &Reconciled) -> Vec<String> {
     lines
 }
 
-fn row_lines(row: &Row) -> Vec<String> {
+/// A row of the table; what is not backed says where that was read and what would show it.
+pub(super) fn row_lines(row: &Row) -> Vec<String> {
     let assertion = &row.assertion;
     let subject = if assertion.subject.is_empty() { String::new() } else { format!(" {}", assertion.subject) };
     let mut lines = vec![format!(

@@ -7,8 +7,8 @@ mod story;
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
-use crate::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
-use crate::receipts::{Origin, Receipt, State};
+use crate::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyRequest, verify};
+use crate::receipts::{Receipt, State};
 use anyhow::Context;
 use stage::Stage;
 use story::{Act, STORY};
@@ -50,19 +50,10 @@ pub(super) fn run(keep: bool, host: &Host, console: &mut Console) -> anyhow::Res
 
 fn request(stage: &Stage, act: &Act) -> VerifyRequest {
     VerifyRequest {
-        start: stage.top().to_owned(),
         task: TaskWord::Named(act.id.to_owned()),
-        work: WorkWord::Here,
-        base: None,
         report: ReportWord::Auto,
         verifier: Some("mechanical".to_owned()),
-        tests: None,
-        no_tests: false,
-        all_checks: false,
-        require_task: false,
-        fresh: false,
-        seal_floor: false,
-        origin: Origin::Hand,
+        ..VerifyRequest::of(stage.top())
     }
 }
 

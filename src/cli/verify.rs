@@ -3,9 +3,10 @@
 use super::args::{Requirement, VerifyArgs};
 use super::console::{Console, visible};
 use super::exit_code::ExitCode;
+use super::reconcile::row_lines;
 use crate::host::Host;
-use crate::pipeline::{Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
-use crate::receipts::{DecisionKind, HeardRecord, Origin, State};
+use crate::pipeline::{CallsWord, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
+use crate::receipts::{DecisionKind, HeardRecord, Origin, Standing, State};
 use anyhow::Context;
 use std::io::Read;
 use std::path::PathBuf;
@@ -63,6 +64,7 @@ fn request_of(args: VerifyArgs, start: PathBuf) -> anyhow::Result<VerifyRequest>
         require_task: args.require == Some(Requirement::Task),
         fresh: args.fresh,
         seal_floor: args.seal,
+        calls: args.transcript.map_or(CallsWord::OfTask, CallsWord::File),
         origin: Origin::Hand,
     })
 }
@@ -86,6 +88,7 @@ pub(super) fn print(outcome: &Outcome, console: &mut Console) {
         count(claim.changed.len(), "changed path")
     ));
     print_checks(outcome, console);
+    print_report(outcome, console);
     print_verdict(outcome, console);
     let word = match outcome.decision.kind {
         DecisionKind::Land => "PASS",
@@ -125,6 +128,18 @@ fn print_checks(outcome: &Outcome, console: &mut Console) {
                 console.answer(&visible(&format!("            expected: {}", finding.expected)));
             }
         }
+    }
+}
+
+/// What the worker's report says, where something of it is not backed.
+fn print_report(outcome: &Outcome, console: &mut Console) {
+    let Some(table) = outcome.reconciled.as_ref().filter(|t| t.rows.iter().any(|r| r.standing != Standing::Backed))
+    else {
+        return;
+    };
+    console.answer(&format!("report   {}", table.gate.word()));
+    for line in table.rows.iter().flat_map(row_lines) {
+        console.answer(&visible(&format!("  {line}")));
     }
 }
 

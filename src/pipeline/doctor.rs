@@ -8,7 +8,7 @@ mod boxes;
 mod repository;
 
 use super::settings::{Settled, Verifier, settle_settings};
-use super::{ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
+use super::{VerifyError, VerifyRequest};
 use crate::agent::AgentKind;
 use crate::host::Host;
 use crate::host::git::{GitError, OLDEST_GIT, Repo};
@@ -106,21 +106,7 @@ fn git_works(host: &Host, version: &str) -> Observation {
 fn settings(repo: Option<&Repo>, start: &Path) -> (Option<Settled>, Observation) {
     let note = |text: &str| (None, Observation::new("settings", Condition::Note, false, text));
     let Some(repo) = repo else { return note("none here: they are read from a repository's commits") };
-    let request = VerifyRequest {
-        start: start.to_owned(),
-        task: TaskWord::None,
-        work: WorkWord::Here,
-        base: None,
-        report: ReportWord::None,
-        verifier: None,
-        tests: None,
-        no_tests: false,
-        all_checks: false,
-        require_task: false,
-        fresh: false,
-        seal_floor: false,
-        origin: crate::receipts::Origin::Hand,
-    };
+    let request = VerifyRequest::of(start);
     let tree = match repo.resolve("HEAD") {
         Ok(Some(commit)) => repo.tree_of(&commit),
         Ok(None) => return note("none yet: they are read from commits, and there is none"),

@@ -1,6 +1,7 @@
 //! The story in one screen.
 
 use super::asking::{self, Asked};
+use super::captured::{self, Calls};
 use super::declined;
 use super::recorder::Recorder;
 use super::replay::replay;
@@ -52,6 +53,7 @@ fn judge(
     let reported = read_report(request, &asked.repo, asked.task_id())?;
     watch.began("freezing the work");
     let frozen = freeze(&asked)?;
+    let calls = captured::read(request, &asked)?;
     require_box(&settled, &frozen, host)?;
     if frozen.changed.is_empty() && asked.task.is_none() {
         return Err(VerifyError::NothingToJudge { base: asked.base.commit.to_string(), rule: asked.base.rule.clone() });
@@ -60,14 +62,14 @@ fn judge(
         Some(task) => declined::before(&asked.repo, &task.task.case_key(), &frozen.tree, &frozen.changed)?,
         None => Vec::new(),
     };
-    let key = cache_key(request, &asked, &settled, &reported, (&frozen, &declined))?;
+    let key = cache_key(request, &asked, &settled, (&reported, &calls), (&frozen, &declined))?;
     if !request.fresh
         && waived.is_none()
         && let Some(outcome) = judged_before(&asked, &key)?
     {
         return Ok(outcome);
     }
-    let mut run = Run::open(request, &asked, &settled, &reported, key, watch)?;
+    let mut run = Run::open((request, &asked, &settled), (&reported, &calls), key, watch)?;
     let claim = run.claim(frozen)?;
     run.recall(declined)?;
     run.floor(&claim)?;
@@ -76,6 +78,7 @@ fn judge(
     } else {
         run.prove(&claim)?;
         run.drive(&claim)?;
+        run.reconcile(&claim)?;
         run.ask(&claim)?;
     }
     run.decide()?;
@@ -115,7 +118,7 @@ fn cache_key(
     request: &VerifyRequest,
     asked: &Asked,
     settled: &Settled,
-    reported: &Reported,
+    (reported, calls): (&Reported, &Calls),
     (frozen, declined): (&Frozen, &[DeclinedRecord]),
 ) -> Result<String, VerifyError> {
     let around = floor::tests_run::circumstances(&asked.repo)?;
@@ -127,6 +130,7 @@ fn cache_key(
         &settled.digest,
         &settled.verifier.identity(),
         &reported.record.digest,
+        &calls.digest,
         &seen,
         &digest(&serde_json::to_vec(declined).unwrap_or_default()),
         if request.all_checks { "all" } else { "" },
@@ -167,6 +171,7 @@ pub(super) struct Run<'a> {
     pub(super) asked: &'a Asked,
     pub(super) settled: &'a Settled,
     pub(super) reported: &'a Reported,
+    pub(super) calls: &'a Calls,
     pub(super) recorder: Recorder<'a>,
     /// The case key: also what an answer must give as `TASK_ID`.
     pub(super) case_key: String,
@@ -180,10 +185,8 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn open(
-        request: &'a VerifyRequest,
-        asked: &'a Asked,
-        settled: &'a Settled,
-        reported: &'a Reported,
+        (request, asked, settled): (&'a VerifyRequest, &'a Asked, &'a Settled),
+        (reported, calls): (&'a Reported, &'a Calls),
         key: String,
         watch: &'a mut dyn Observer,
     ) -> Result<Self, VerifyError> {
@@ -196,6 +199,7 @@ impl<'a> Run<'a> {
             asked,
             settled,
             reported,
+            calls,
             recorder: Recorder::new(ledger, watch, repo.host()),
             case_key,
             number,

@@ -1,7 +1,7 @@
 //! The answer of `verify`, computed from receipts alone.
 
 use crate::claim::Claim;
-use crate::receipts::{CheckReport, DecisionRecord, Fact, HeardRecord, Receipt};
+use crate::receipts::{CheckReport, DecisionRecord, Fact, HeardRecord, Receipt, Reconciled};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,6 +25,9 @@ pub struct Outcome {
     pub claim: Claim,
     /// The floor.
     pub floor: FloorSummary,
+    /// What the worker's report says it did, against its tool calls; none where nothing was held against them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconciled: Option<Box<Reconciled>>,
     /// Who was asked, or would have been.
     pub verifier: String,
     /// What the verifier's answer amounts to; none if it was not reached.
@@ -53,6 +56,7 @@ impl Outcome {
         let (mut task, mut task_source, mut attempt, mut base_rule, mut verifier) =
             (None, None, 0, String::new(), String::new());
         let (mut claim, mut verdict, mut decision, mut checks) = (None, None, None, Vec::new());
+        let mut reconciled = None;
         for receipt in receipts {
             match &receipt.fact {
                 Fact::Opened(opened) => {
@@ -65,6 +69,7 @@ impl Outcome {
                 Fact::Claim(found) => claim = Some(found.clone()),
                 Fact::Check(check) => checks.push(check.clone()),
                 Fact::Heard(heard) => verdict = Some(heard.clone()),
+                Fact::Reconciled(table) => reconciled = Some(table.clone()),
                 Fact::Decided(decided) => decision = Some(decided.clone()),
                 Fact::Report(_)
                 | Fact::Sightings { .. }
@@ -90,6 +95,7 @@ impl Outcome {
             base_rule,
             claim: claim?,
             floor: FloorSummary { checks },
+            reconciled,
             verifier,
             verdict,
             decision: decision?,

@@ -10,7 +10,7 @@ pub use memory::{keep_repair, last_repair};
 
 use super::asking::{self, Asked};
 use super::settings::{Settled, settle_settings};
-use super::{Observer, ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
+use super::{Observer, TaskWord, VerifyError, VerifyRequest};
 use crate::agent::transcript::{Transcript, files_of_session, read_session, read_transcript};
 use crate::claim::witness::{Scene, Url, look};
 use crate::claim::{Claim, Frozen, Sighting, freeze_worktree};
@@ -18,7 +18,7 @@ use crate::floor::reconcile::{Evidence, repair};
 use crate::floor::{Inspection, ReportState, reconcile as held, tamper, tests_tampered};
 use crate::host::Host;
 use crate::host::digest::digest;
-use crate::receipts::{CheckReport, Finding, Origin, Reconciled, State, TamperedRepair};
+use crate::receipts::{CheckReport, Finding, Reconciled, State, TamperedRepair};
 use crate::task::Task;
 use crate::worker::assertions::{asked, claimed, gathered, given, implicit};
 use crate::worker::{Assertion, AssertionKind, Expected};
@@ -94,19 +94,9 @@ impl ReconcileRequest {
 
     fn as_verify(&self, since: Option<String>) -> VerifyRequest {
         VerifyRequest {
-            start: self.start.clone(),
             task: self.task.clone().map_or(TaskWord::None, TaskWord::Named),
-            work: WorkWord::Here,
             base: since,
-            report: ReportWord::None,
-            verifier: None,
-            tests: None,
-            no_tests: false,
-            all_checks: false,
-            require_task: false,
-            fresh: false,
-            seal_floor: false,
-            origin: Origin::Hand,
+            ..VerifyRequest::of(&self.start)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a check found, fit to be sealed.
 
-use super::CheckReport;
+use super::{CheckReport, Reconciled};
 use crate::host::redact::redact_text;
 
 impl CheckReport {
@@ -13,6 +13,22 @@ impl CheckReport {
             mask(&mut finding.place);
             mask(&mut finding.expected);
             mask(&mut finding.observed);
+        }
+        self
+    }
+}
+
+impl Reconciled {
+    /// The same with every secret in its words masked: a worker's report is quoted, and it is sealed.
+    #[must_use]
+    pub fn without_secrets(mut self) -> Self {
+        let mask = |text: &mut String| *text = redact_text(text);
+        self.notes.iter_mut().for_each(mask);
+        for row in &mut self.rows {
+            mask(&mut row.assertion.quote);
+            mask(&mut row.assertion.subject);
+            mask(&mut row.observed);
+            row.receipts.iter_mut().chain(&mut row.wants).for_each(mask);
         }
         self
     }

@@ -200,6 +200,7 @@ impl Parts {
             | Fact::Compared(_)
             | Fact::Bites(_)
             | Fact::Uncertified { .. }
+            | Fact::Reconciled(_)
             | Fact::Proof(_) => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use crate::host::digest::digest;
 use crate::host::git::ChangeKind;
 use crate::host::path::RepoPath;
 use crate::receipts::{Receipt, TaskRecord};
-use sections::{changes, declined, findings, not_shown_table, settled, tests, uncertified};
+use sections::{changes, declined, findings, not_shown_table, reconciled, settled, tests, uncertified};
 
 /// Task text beyond this many bytes is not carried; its criteria always are.
 const LONGEST_TASK: usize = 200_000;
@@ -80,6 +80,7 @@ pub fn compose_brief(input: &BriefInput<'_>) -> Brief {
     text.push_str(&findings(input.receipts, &fence));
     text.push_str(&declined(input.receipts, &fence));
     text.push_str(&uncertified(input.receipts, &fence));
+    text.push_str(&reconciled(input.receipts, &fence));
     text.push_str(&tests(input.receipts, &fence));
     text.push_str(&task(input, &fence));
     text.push_str(&changes(input, &carried, &fence));

@@ -185,6 +185,11 @@ impl Assertion {
         Self { expected, ..self }
     }
 
+    /// What is asserted, by its kind and subject: nothing of the words it was said in.
+    pub fn what(&self) -> String {
+        format!("{} {}", self.kind.word(), self.subject).trim().to_owned()
+    }
+
     /// True for what is asserted without anybody saying so.
     pub fn is_implicit(&self) -> bool {
         self.by == AssertedBy::Implicit

@@ -3,7 +3,8 @@
 use countersign::agent::PROGRAMS;
 use countersign::cli::ExitCode;
 use countersign::floor::{
-    CHECKS, canary, criteria, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept, tests_run,
+    CHECKS, canary, criteria, receipts, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept,
+    tests_run,
 };
 use countersign::pipeline::ci::GATE_CODES;
 use countersign::receipts::State;
@@ -29,6 +30,7 @@ fn checks() -> String {
             "a new test file that no runner takes up can never fail, so the tests it brings are none",
         ),
         (tests_bite::ID, State::Deny, "new tests that all pass without the change do not show the promised behaviour"),
+        (receipts::ID, State::Deny, "a report that a receipt refutes is false, whatever else holds"),
         (report_tests::ID, State::Deny, "a report of passing tests that our own run contradicts is false"),
         (
             canary::ID,

@@ -54,6 +54,7 @@ mod real_board;
 mod real_board_run;
 mod reconcile;
 mod replayed_history;
+mod reported;
 mod reports;
 mod right_code;
 mod rooms;

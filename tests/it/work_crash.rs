@@ -162,6 +162,14 @@ fn state(crew: &Crew) -> String {
     format!("{tree:#?}\n{pages:#?}\n{branches}\n{worktrees:#?}\n{lying:?}\n{patches:?}\n{dirt}")
 }
 
+/// Every task's own record, for whoever has to find out what went wrong.
+fn journals(crew: &Crew) -> String {
+    let folder = crew.repo.common_dir().join("countersign/work");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let read = |path: PathBuf| std::fs::read_to_string(path.join("journal.jsonl")).unwrap_or_default();
+    entries.map(|path| format!("{}\n{}", path.display(), read(path.clone()))).collect()
+}
+
 /// Asserts that what a worker has handed in is in its worktree or under a reference.
 fn is_reachable(crew: &Crew, id: &str, file: &str, at: u32) {
     let journal = crew.repo.common_dir().join("countersign/work").join(id).join("journal.jsonl");
@@ -221,7 +229,7 @@ fn survives(stand: &Stand, names: &[&str], wanted_ends: &[(&str, &str)], (first,
             let due = usize::from(wanted_ends.contains(&(id, "landed")));
             assert_eq!(landings, due, "died at {at}: {id}: {:#?} {report:#?}", crew.subjects());
         }
-        assert_eq!(state(crew), wanted, "died at {at}: {report:#?}");
+        assert_eq!(state(crew), wanted, "died at {at}: {report:#?}\n{}", journals(crew));
         for landing in crew.repo.git(&["log", "--format=%H", "--grep", "is made", "main"]).lines() {
             crew.repo.git(&["notes", "--ref=refs/notes/countersign", "show", landing]);
         }

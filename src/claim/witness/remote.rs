@@ -46,6 +46,8 @@ pub enum RemoteNow {
         /// The remote's name.
         remote: String,
     },
+    /// The repository has no remote at all.
+    NoRemote,
     /// Nobody can tell.
     Unknown {
         /// Why not.
@@ -112,7 +114,7 @@ pub(super) fn look(repo: &Repo, branch: &str, known: Option<&[Url]>) -> Result<R
         );
     let Some(url) = url else {
         return if known.is_empty() {
-            unknown("the repository has no remote".to_owned())
+            Ok(RemoteNow::NoRemote)
         } else {
             unknown(format!("{} remotes and none is the branch's", known.len()))
         };

@@ -130,6 +130,13 @@ pub(super) fn pushed(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Cal
         RemoteNow::Absent { remote } => {
             Found::unbacked(matched(ran), format!("{remote} has no such branch{}", end(ran)))
         }
+        // To an address that no remote has, only a call can push.
+        RemoteNow::NoRemote if ran.is_none() => {
+            Found::missing(calls, "the repository has no remote, and no call pushes to an address")
+        }
+        RemoteNow::NoRemote => {
+            Found::unverifiable(LedgerMatch::Unknown, format!("the repository has no remote{}", end(ran)))
+        }
         RemoteNow::Unknown { why } => Found::unverifiable(LedgerMatch::Unknown, format!("{why}{}", end(ran))),
     })
 }

@@ -25,7 +25,7 @@ pub fn advance(
     let open: Vec<Unbacked> = table
         .unbacked()
         .map(|row| Unbacked {
-            what: format!("{} {}", row.assertion.kind.word(), row.assertion.subject).trim().to_owned(),
+            what: row.assertion.what(),
             quote: row.assertion.quote.clone(),
             observed: row.observed.clone(),
             wants: row.wants.clone(),

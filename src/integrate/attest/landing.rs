@@ -7,7 +7,7 @@ use crate::host::ids::{CommitId, TreeId};
 use crate::integrate::land::LandingRecord;
 use crate::receipts::case::Sealed;
 use crate::receipts::ledger::to_lines;
-use crate::receipts::{Fact, HeardRecord, Origin, Reason};
+use crate::receipts::{Fact, Gate, HeardRecord, Origin, Reason, Reconciled, Row};
 use crate::task::Criterion;
 use crate::verdict::{Warrant, WarrantOrigin};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,9 @@ pub struct Landing {
     /// What the verifier's answer amounts to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<HeardRecord>,
+    /// What the worker's report said it did, against its tool calls; none where nothing was held against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconciled: Option<ReconciledDigest>,
     /// The reason of a SKIP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
@@ -120,6 +123,7 @@ impl Landing {
             asked_by: None,
             verifier: String::new(),
             verdict: None,
+            reconciled: None,
             skip: None,
             no_verify: warrant.origin() == WarrantOrigin::Unverified,
             overridden: warrant.origin() == WarrantOrigin::Override,
@@ -163,6 +167,7 @@ impl Landing {
                 // Another one may have been asked in the place of the settings'.
                 Fact::Consulted(consulted) => self.verifier.clone_from(&consulted.verifier),
                 Fact::Heard(heard) => self.verdict = Some(heard.clone()),
+                Fact::Reconciled(table) => self.reconciled = Some(ReconciledDigest::of(table)),
                 _ => {}
             }
         }
@@ -173,6 +178,36 @@ impl Landing {
         let attempt = self.attempt.to_string();
         let parts = [self.claim_tree.as_str(), self.base.as_str(), &self.task, &self.policy, &attempt];
         digest(parts.join("\n").as_bytes())[..32].to_owned()
+    }
+}
+
+/// A receipts table in a note: what follows from it, and each row without the worker's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciledDigest {
+    /// What follows from it.
+    pub gate: Gate,
+    /// The rows: the standing, what was asserted, what was observed.
+    pub rows: Vec<String>,
+    /// How many rows were left out: a note stays small.
+    #[serde(default)]
+    pub left_out: usize,
+}
+
+impl ReconciledDigest {
+    /// At most this many rows travel; the sealed case has all of them.
+    const MOST: usize = 50;
+
+    fn of(table: &Reconciled) -> Self {
+        let row = |row: &Row| {
+            let text = format!("{} {}: {}", row.standing.word(), row.assertion.what(), row.observed);
+            text.chars().take(300).collect()
+        };
+        Self {
+            gate: table.gate,
+            rows: table.rows.iter().take(Self::MOST).map(row).collect(),
+            left_out: table.rows.len().saturating_sub(Self::MOST),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::wanted::Wanted;
 use crate::config::GateSettings;
 use crate::host::Host;
 use crate::host::ids::CommitId;
-use crate::pipeline::{Observer, Outcome, ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord, verify};
+use crate::pipeline::{Observer, Outcome, TaskWord, VerifyError, VerifyRequest, WorkWord, verify};
 use crate::receipts::{CheckReport, DecisionKind, HeardRecord, Origin, Reason, Remedy, State};
 use crate::task::{Criterion, Kind};
 use std::path::Path;
@@ -22,20 +22,15 @@ pub(super) struct Question<'a> {
 impl Question<'_> {
     pub(super) fn ask(&self, task: TaskWord, watch: &mut dyn Observer) -> Result<Outcome, VerifyError> {
         let request = VerifyRequest {
-            start: self.start.to_owned(),
             task,
             work: WorkWord::Commit(self.commit.to_string()),
             base: Some(self.base.to_string()),
-            report: ReportWord::None,
             verifier: self.verifier.map(str::to_owned),
-            tests: None,
-            no_tests: false,
             all_checks: true,
-            require_task: false,
             // What another run sealed here is not this run's evidence.
             fresh: true,
-            seal_floor: false,
             origin: Origin::Ci,
+            ..VerifyRequest::of(self.start)
         };
         verify(&request, self.host, watch)
     }

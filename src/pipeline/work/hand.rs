@@ -14,7 +14,9 @@ use crate::host::redact;
 use crate::integrate::books::{self, Moved};
 use crate::integrate::salvage::SALVAGE_FOLDER;
 use crate::integrate::{Books, BooksError, Landed, Pages, SalvageError, SalvageTag, salvage, with_books, write_board};
-use crate::pipeline::{Fault, Observer, Outcome, ReportWord, TaskWord, VerifyError, WorkWord, admit, verify};
+use crate::pipeline::{
+    CallsWord, Fault, Observer, Outcome, ReportWord, TaskWord, VerifyError, WorkWord, admit, verify,
+};
 use crate::receipts::{DecisionKind, Receipt, case};
 use crate::task::layout::Folder;
 use std::path::{Path, PathBuf};
@@ -162,6 +164,7 @@ impl Hand<'_> {
         question.work = WorkWord::Worktree(self.worktree());
         question.base = Some(base_of(seen, life).to_string());
         question.task = task_word(self, seen, life);
+        question.calls = CallsWord::OfTask;
         question.report = if sidecar.is_file() { ReportWord::File(sidecar) } else { ReportWord::None };
         self.ask(&question)
     }

@@ -8,7 +8,7 @@ use crate::host::clock::Stopwatch;
 use crate::host::git::{RefName, Repo};
 use crate::host::path::escape;
 use crate::pipeline::settings::settle_settings;
-use crate::pipeline::{ReportWord, TaskWord, VerifyError, VerifyRequest, WorkWord};
+use crate::pipeline::{VerifyError, VerifyRequest};
 use crate::receipts::Origin;
 use crate::task::layout::Layout;
 use std::path::{Path, PathBuf};
@@ -74,21 +74,7 @@ impl Terms {
 
 /// A question for the gate in which everything but the work is said.
 pub(super) fn judgement(start: &Path, verifier: Option<String>) -> VerifyRequest {
-    VerifyRequest {
-        start: start.to_owned(),
-        task: TaskWord::None,
-        work: WorkWord::Here,
-        base: None,
-        report: ReportWord::None,
-        verifier,
-        tests: None,
-        no_tests: false,
-        all_checks: false,
-        require_task: true,
-        fresh: true,
-        seal_floor: false,
-        origin: Origin::Work,
-    }
+    VerifyRequest { verifier, require_task: true, fresh: true, origin: Origin::Work, ..VerifyRequest::of(start) }
 }
 
 /// The branch to land on, as a full name.

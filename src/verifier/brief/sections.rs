@@ -191,6 +191,31 @@ pub(super) fn uncertified(receipts: &[Receipt], fence: &Fence) -> String {
     )
 }
 
+/// What the worker's report says it did, against its tool calls and what is there. Its own words are not told.
+pub(super) fn reconciled(receipts: &[Receipt], fence: &Fence) -> String {
+    let tables = receipts.iter().filter_map(|receipt| match &receipt.fact {
+        Fact::Reconciled(table) => Some(table),
+        _ => None,
+    });
+    let (mut rows, mut count) = (String::new(), 0);
+    for row in tables.flat_map(|table| &table.rows) {
+        count += 1;
+        if count <= MOST_ROWS {
+            let (what, observed) = (one_line(&row.assertion.what()), one_line(&row.observed));
+            let _ = writeln!(rows, "{} {what}: {observed}", row.standing.word());
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n# What was reported, against what was seen\n\nA worker's statement that is backed is no evidence for a criterion; \
+         one that is not is a reason for doubt.\n\n{}{}",
+        more(count),
+        fence.block("reported", rows.as_bytes())
+    )
+}
+
 /// The executed tests, failures first, then by name.
 pub(super) fn tests(receipts: &[Receipt], fence: &Fence) -> String {
     let mut cases: Vec<(&TestCase, &str)> = Vec::new();
