@@ -155,8 +155,8 @@ pub struct TestSettings {
     /// That report's format, by name: `junit` (the default), `tap`, `go-test-json`, … (see `floor::reports::Format`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// How many mutants may show whether tests that bite only by build would notice wrong code; 0 asks for none, and
-    /// such tests then count as they are. Default 12.
+    /// How many mutants may show whether new tests would notice wrong code; 0 asks for none, and tests then count as they
+    /// are. Default 12; up to four times as many for a cited test that bites by its expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutants: Option<u32>,
     /// Seconds for all mutants, and again for all undone hunks. Default 120.

@@ -1,8 +1,8 @@
 //! Check `tests-bite`: do the claim's new and changed tests fail on the base's production code?
 //!
 //! They are run on a *hybrid*: the base with the claim's tests (`hybrid`). A test that fails there by its own
-//! expectation bites; one that fails only because names are absent bites `by-build`, and mutants then show whether it
-//! would notice wrong code (`weak`); one that passes guards, which is a receipt and no fault. Only a feature or bug task
+//! expectation bites; one that fails only because names are absent bites `by-build`; mutants show whether it, and any
+//! test that a criterion names, would notice wrong code (`weak`); one that passes guards, which is a receipt and no fault. Only a feature or bug task
 //! that claims tests of which none bites is denied (issue B, parts 4 and 7); a task without a type counts as a feature,
 //! but only asks, because nobody said that it is one. What does not bite for an unknown reason stays unknown.
 //!
@@ -110,7 +110,9 @@ fn look(
     let inspection = &Inspection { settings: &settings, ..*inspection };
     let work = Work { inspection, commands, changed: &changed, logs, remembered: &remembered };
     let (mut bites, hybrids) = rounds::run(&work, &targets, runs).map_err(git)?;
-    let mutation = weak::try_mutants(&work, tests, &targets, &mut bites, runs).map_err(git)?;
+    let mutation =
+        weak::try_mutants(&work, tests, &targets, (&mut bites, &|bite: &Bite| cited::names(criteria, bite)), runs)
+            .map_err(git)?;
     let cited = cited::cited(criteria, &bites);
     let mut report = judge(inspection, &changed, &bites, mutation.as_ref());
     let record = BitesRecord {

@@ -168,6 +168,7 @@ impl<'a> Findings<'a> {
                 How::Merged => "its assertions stand in another test",
                 How::Parametrised => "it runs with parameters now",
                 How::Recased => "another case runs in its place",
+                How::Shifted => "a case was put in, and its name moved",
             };
             told += 1;
             if told <= MOST {

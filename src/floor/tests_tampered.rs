@@ -4,11 +4,14 @@
 //! said by the checks that run.
 
 mod editing;
+mod equality;
 mod exits;
 mod mask;
 mod matching;
+mod rebound;
 mod replaced;
 mod rules;
+mod runner_asked;
 mod scripts;
 mod settings;
 mod special_case;
@@ -59,6 +62,8 @@ fn look(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<Vec<Finding>, Gi
     findings.extend(settings::look(on, changes));
     findings.extend(special_case::look(on, changes)?);
     findings.extend(replaced::look(changes));
+    findings.extend(equality::look(changes));
+    findings.extend(rebound::look(on, changes)?);
     Ok(findings)
 }
 

@@ -65,7 +65,8 @@ pub struct Bite {
     /// Whether it noticed a mutant of the claim's production code; absent if none was tried on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noticed: Option<bool>,
-    /// True if it bites by build only and nothing shows that it would notice wrong code.
+    /// True if nothing shows that it would notice wrong code: it bites by build only, or a criterion rests on it, and it
+    /// noticed no mutant.
     #[serde(default)]
     pub weak: bool,
 }

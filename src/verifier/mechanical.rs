@@ -63,9 +63,7 @@ fn strong_word(
 ) -> Word {
     match word(criterion, proofs) {
         Word::Holds(_) if bites.is_some_and(|bites| bites.is_weak(criterion.number)) => Word::Open(
-            "weak: the tests it names fail on the base only because names are absent, and nothing shows that they would \
-             notice wrong code"
-                .to_owned(),
+            "weak: the tests it names fail on the base, but nothing shows that they would notice wrong code".to_owned(),
         ),
         Word::Holds(_) if is_unshown((task, criterion), proofs, bites) => Word::Open(
             "guards-only: no test it names was seen to fail without the change; name one that does, or say in the \

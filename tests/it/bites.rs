@@ -310,6 +310,7 @@ fn a_hunk_that_no_test_misses_is_named_on_request() {
         &[
             ("cart.mjs", "export const total = (list) => list.reduce((sum, one) => sum + one, 0);\n"),
             ("log.mjs", "export const level = () => 2;\n"),
+            ("spare.mjs", "export const spare = () => 3;\n"),
             (
                 "cart.test.mjs",
                 &format!(
@@ -321,7 +322,7 @@ fn a_hunk_that_no_test_misses_is_named_on_request() {
     let outcome = trial.verify(&[]);
     let findings = outcome.check("tests-bite")["findings"].as_array().cloned().unwrap_or_default();
     let places: Vec<String> = findings.iter().map(|f| f["where"].as_str().unwrap_or_default().to_owned()).collect();
-    assert_eq!(places, ["log.mjs:1"], "{outcome}");
+    assert_eq!(places, ["log.mjs:1", "spare.mjs:1"], "{outcome}");
     outcome.decides("land", &["verified"]).exits(0);
 }
 
@@ -379,4 +380,37 @@ fn stored_hybrid_runs_give_the_same_classes_and_the_two_runs_stay_two() {
     assert_eq!(record(&first), record(&second), "what was said there is stored with the run");
     let fresh = trial.verify(&["--fresh"]);
     assert_eq!(apart(&fresh, "-hybrid-"), [false, false], "{fresh}");
+}
+
+#[test]
+fn an_equality_that_is_always_true_does_not_land_and_one_that_compares_does() {
+    if !has_pytest() {
+        return;
+    }
+    let criterion = &["a price is doubled — test: `test_doubles`"];
+    let base: Files<'_> = &[
+        (
+            "shop.py",
+            "class Price:\n    def __init__(self, n):\n        self.n = n\n\ndef price(n):\n    return Price(n)\n",
+        ),
+        ("test_shop.py", "import shop\n\ndef test_some():\n    assert shop.price(2)\n"),
+    ];
+    let test = "import shop\n\ndef test_some():\n    assert shop.price(2)\n\ndef test_doubles():\n    assert shop.price(2) == shop.Price(4)\n";
+    let shop = |equality: &str, factor: &str| {
+        format!(
+            "class Price:\n    def __init__(self, n):\n        self.n = n\n\n    def __eq__(self, other):\n        return {equality}\n\ndef price(n):\n    return Price(n * {factor})\n"
+        )
+    };
+    let lie = trial("feature", criterion, PYTEST, "", base);
+    work(&lie, &[("shop.py", &shop("True", "3")), ("test_shop.py", test)]);
+    let outcome = lie.verify(&[]);
+    assert_eq!(classes(&lie, &outcome), pairs(&[("test_doubles", "bites")]), "{outcome}");
+    assert!(outcome.check("tests-tampered").to_string().contains("equality-constant"), "{outcome}");
+    assert_ne!(outcome.decision(), "land", "{outcome}");
+
+    let honest = trial("feature", criterion, PYTEST, "", base);
+    work(&honest, &[("shop.py", &shop("isinstance(other, Price) and self.n == other.n", "2")), ("test_shop.py", test)]);
+    let outcome = honest.verify(&[]);
+    assert_eq!(honest.facts(&outcome, "bites")[0]["tests"][0]["noticed"], true, "{outcome}");
+    outcome.decides("land", &["verified"]).exits(0);
 }

@@ -2,6 +2,7 @@
 
 use countersign::agent::PROGRAMS;
 use countersign::cli::ExitCode;
+use countersign::config::Settings;
 use countersign::floor::{
     CHECKS, canary, criteria, receipts, report_tests, runtime_drive, secrets, tests_bite, tests_collected, tests_kept,
     tests_run,
@@ -9,6 +10,7 @@ use countersign::floor::{
 use countersign::pipeline::ci::GATE_CODES;
 use countersign::receipts::State;
 use countersign::verdict::REASONS;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -104,6 +106,35 @@ fn gate_codes() -> String {
 }
 
 /// The text with one marked block's content replaced; none if the marks are missing or stand twice.
+/// Every key that can be set, and the first sentence about it, from the schema.
+fn settings() -> String {
+    let schema = serde_json::to_value(schemars::schema_for!(Settings)).unwrap();
+    let mut rows = "| key | what it sets |\n|---|---|\n".to_owned();
+    keys(&schema, &schema, "", &mut rows);
+    rows
+}
+
+fn keys(schema: &Value, of: &Value, above: &str, rows: &mut String) {
+    for (key, value) in of["properties"].as_object().into_iter().flatten() {
+        let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+        let text = value["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "/");
+        let first = text.split_once(". ").map_or(text.as_str(), |(first, _)| first).trim_end_matches('.');
+        let more = |value: &Value| {
+            let place = value["$ref"].as_str()?.strip_prefix("#/$defs/")?;
+            Some(schema["$defs"][place].clone()).filter(|inner| inner["properties"].is_object())
+        };
+        let entry = value["additionalProperties"].is_object();
+        match more(value).or_else(|| more(&value["additionalProperties"])) {
+            Some(inner) if entry => keys(schema, &inner, &format!("{name}.NAME"), rows),
+            Some(inner) => keys(schema, &inner, &name, rows),
+            None => {
+                assert!(!first.is_empty(), "{name} has no description");
+                let _ = writeln!(rows, "| `{name}` | {first} |");
+            }
+        }
+    }
+}
+
 fn with_table(text: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- table:{name} -->"), "<!-- /table -->");
     let (head, rest) = text.split_once(&open)?;
@@ -127,6 +158,7 @@ fn the_readmes_tables_are_what_the_code_says() {
         ("agents", agents()),
         ("reasons", reasons()),
         ("gate-codes", gate_codes()),
+        ("settings", settings()),
     ];
     let wanted = tables.iter().fold(text.clone(), |text, (name, table)| {
         with_table(&text, name, table)

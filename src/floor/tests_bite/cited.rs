@@ -26,14 +26,24 @@ pub(super) fn cited(criteria: &[Criterion], bites: &[Bite]) -> Vec<CitedBite> {
     found
 }
 
+/// True if a criterion that rests on tests alone names this one.
+pub(super) fn names(criteria: &[Criterion], bite: &Bite) -> bool {
+    criteria.iter().any(|criterion| match &criterion.kind {
+        Kind::Checkable(proofs) => {
+            let means = |proof: &Proof| matches!(proof, Proof::Test { name } if names::means(&bite.test, name));
+            proofs.iter().all(|proof| matches!(proof, Proof::Test { .. })) && proofs.iter().any(means)
+        }
+        _ => false,
+    })
+}
+
 /// A criterion that rests only on tests that notice nothing.
 pub(super) fn weak_criteria(record: &BitesRecord) -> Vec<Finding> {
     let mut numbers: Vec<u32> = record.cited.iter().map(|cited| cited.criterion).collect();
     numbers.dedup();
     let weak = numbers.into_iter().filter(|number| record.is_weak(*number));
     weak.map(|number| {
-        let why = "weak: the tests it names fail on the base only because names are absent, and nothing shows that they \
-                   would notice wrong code";
+        let why = "weak: the tests it names fail on the base, but nothing shows that they would notice wrong code";
         finding(State::Ask, &format!("C{number}"), why.to_owned())
     })
     .collect()

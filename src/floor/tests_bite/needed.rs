@@ -35,9 +35,13 @@ pub(super) fn undo_hunks(
         let known = views.iter().all(|view| view.as_ref().is_ok_and(super::rounds::View::ended));
         if known && !missed {
             let place = format!("{}:{}", file.path, hunk.new.start.max(1));
-            let why = "no test misses this hunk: with it undone every test still passes";
+            let (why, what) = if file.base.is_none() {
+                ("no test misses this new file: with it empty every test still passes", "new file is emptied")
+            } else {
+                ("no test misses this hunk: with it undone every test still passes", "hunk is undone")
+            };
             findings.push(Finding {
-                expected: "a test fails when the hunk is undone".to_owned(),
+                expected: format!("a test fails when the {what}"),
                 ..finding(State::Info, &place, why.to_owned())
             });
         }
@@ -52,14 +56,17 @@ struct Hunk {
     new: Range<usize>,
 }
 
-/// The hunks of a production file that both sides have and that can be undone on their own.
+/// The hunks of a production file that can be undone on their own. A new file is one: it is emptied and not taken away,
+/// so that a mere `mod new;` or a package's folder does not count as a test that misses it.
 fn hunks(file: &Changed) -> Vec<Hunk> {
-    let (Part::Production | Part::Mixed, Some(old), Some(new)) = (file.part, &file.base, &file.claim) else {
-        return Vec::new();
-    };
+    let (Part::Production | Part::Mixed, Some(new)) = (file.part, &file.claim) else { return Vec::new() };
     if crate::floor::test_files::syntax_of(&file.path).is_none() {
         return Vec::new();
     }
+    let Some(old) = &file.base else {
+        let count = lines(new).len();
+        return (count > 0).then_some(Hunk { old: 1..1, new: 1..count + 1 }).into_iter().collect();
+    };
     let Body::Text { text, .. } = unified(Some(old), Some(new), &file.change).body else { return Vec::new() };
     let regions = match classify(&file.path, new) {
         FileRole::Mixed { regions } => regions,
@@ -134,6 +141,9 @@ mod tests {
         assert_eq!(found.len(), 2);
         let texts: Vec<String> = found.iter().map(|hunk| String::from_utf8(undone(&file, hunk)).unwrap()).collect();
         assert_eq!(texts, [claim.replace("three()\n", "line(3)\n"), claim.replace("more()\n", "")]);
+        let new = Changed { base: None, ..file };
+        assert_eq!(hunks(&new), [Hunk { old: 1..1, new: 1..42 }]);
+        assert_eq!(undone(&new, &hunks(&new)[0]), b"");
         assert_eq!(read_head("@@ -0,0 +1,3 @@"), Some(Hunk { old: 1..1, new: 1..4 }));
         assert_eq!(read_head("+@@ -1 +1 @@"), None);
     }

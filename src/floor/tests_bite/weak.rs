@@ -1,4 +1,5 @@
-//! Would a test that bites by build only notice wrong code? Mutants of the claim's changed production lines show it.
+//! Would a test that bites by build only, or that a criterion rests on, notice wrong code? Mutants of the claim's changed
+//! production lines show it.
 
 use super::hybrid::{Changed, Part, commit_of};
 use super::mutants::{Mutant, mutants, spread};
@@ -87,17 +88,30 @@ fn changed_commit(inspection: &Inspection<'_>, file: &Changed, text: &[u8]) -> R
     Ok((tree, commit))
 }
 
-/// Tries mutants on the tests that bite by build only, and marks those that nothing speaks for. None if there are no
-/// such tests, or the settings ask for no mutants.
+/// For a test that bites by its expectation, so many times more mutants than for one that bites by build: it has shown
+/// something, and must not be called weak because the few that were chosen lay elsewhere.
+const LONGER: usize = 3;
+
+/// Whether a criterion rests on this test.
+pub(super) type Named<'a> = &'a dyn Fn(&Bite) -> bool;
+
+/// Tries mutants on the tests that bite by build only and on those that criteria name (`named`), and marks those that
+/// nothing speaks for: of the former whatever noticed none, of the latter what noticed none though there was time for all
+/// of the wider choice. None if there are no such tests, or the settings ask for no mutants.
 pub(super) fn try_mutants(
     work: &Work<'_>,
     tests: &TestsOutcome,
     targets: &[Target<'_>],
-    bites: &mut [Bite],
+    (bites, named): (&mut [Bite], Named<'_>),
     runs: &mut Vec<Facts>,
 ) -> Result<Option<MutationRecord>, GitError> {
     let wanted = work.inspection.settings.tests.mutants.unwrap_or(DEFAULT_MUTANTS);
-    let mut open: BTreeSet<usize> = (0..bites.len()).filter(|at| bites[*at].class == BiteClass::ByBuild).collect();
+    let is_open = |bite: &Bite| match bite.class {
+        BiteClass::ByBuild => true,
+        BiteClass::Bites => named(bite),
+        _ => false,
+    };
+    let mut open: BTreeSet<usize> = (0..bites.len()).filter(|at| is_open(&bites[*at])).collect();
     if open.is_empty() || wanted == 0 {
         return Ok(None);
     }
@@ -108,8 +122,9 @@ pub(super) fn try_mutants(
     let commands: Vec<usize> =
         open.iter().map(|at| targets[*at].command).collect::<BTreeSet<_>>().into_iter().collect();
     let chosen: Vec<TestCommand> = commands.iter().map(|at| work.commands[*at].clone()).collect();
-    for (file, mutant) in spread(all, wanted as usize) {
-        if open.is_empty() {
+    for (tried, (file, mutant)) in choice(all, wanted as usize).into_iter().enumerate() {
+        let is_closed = |at: &usize| tried >= wanted as usize && bites[*at].class == BiteClass::ByBuild;
+        if open.iter().all(is_closed) {
             break;
         }
         let Some(views) = run_changed(work, &chosen, (file, mutant.text.as_bytes()), &budget, runs)? else {
@@ -139,9 +154,20 @@ pub(super) fn try_mutants(
         open.retain(|at| !noticed.contains(at));
     }
     for at in open {
-        bites[at].weak = true;
+        let is_proof = bites[at].class == BiteClass::Bites;
+        bites[at].weak = !is_proof || !record.budget_spent && bites[at].noticed == Some(false);
     }
     Ok(Some(record))
+}
+
+/// The first choice, spread over all, then the wider one.
+fn choice<T>(all: Vec<T>, wanted: usize) -> Vec<T> {
+    let total = all.len();
+    let first = spread((0..total).collect(), wanted);
+    let rest: Vec<usize> = (0..total).filter(|at| first.binary_search(at).is_err()).collect();
+    let second = spread(rest, wanted.saturating_mul(LONGER));
+    let mut left: Vec<Option<T>> = all.into_iter().map(Some).collect();
+    first.into_iter().chain(second).filter_map(|at| left[at].take()).collect()
 }
 
 /// Every mutant of the production lines that the claim added.
@@ -163,4 +189,18 @@ fn possible(changed: &[Changed]) -> Vec<(&Changed, Mutant)> {
 fn added(old: &[u8], new: &[u8]) -> BTreeSet<usize> {
     let had: BTreeSet<&[u8]> = reading::lines(old).collect();
     (1..).zip(reading::lines(new)).filter(|(_, line)| !had.contains(line)).map(|(number, _)| number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choice;
+
+    #[test]
+    fn the_wider_choice_comes_after_the_first_and_repeats_nothing() {
+        assert_eq!(choice((0..6).collect(), 2), [0, 3, 1, 2, 4, 5]);
+        let found = choice((0..1000).collect::<Vec<u32>>(), 12);
+        assert_eq!(found.len(), 48);
+        assert_eq!(found.iter().collect::<std::collections::BTreeSet<_>>().len(), 48);
+        assert!(choice(Vec::<u32>::new(), 3).is_empty());
+    }
 }

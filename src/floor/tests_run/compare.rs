@@ -97,6 +97,8 @@ pub(in crate::floor) enum How {
     Parametrised,
     /// A case of the same test with other parameters.
     Recased,
+    /// The same, where the text says that cases were put in and none was taken away or changed.
+    Shifted,
 }
 
 /// What the text of the claim says a test of the base became.
@@ -106,6 +108,8 @@ pub(in crate::floor) struct Heir {
     pub(in crate::floor) old_name: String,
     /// Where it is now; none if it is gone.
     pub(in crate::floor) new: Option<(How, RepoPath, String)>,
+    /// True if its parameters have what they had, in order, and more.
+    pub(in crate::floor) grown: bool,
 }
 
 /// What a comparison may ask of the two trees.

@@ -40,9 +40,16 @@ fn mask_within(command: &str, pipefail: bool, depth: usize) -> Option<Mask> {
             return found;
         }
     }
+    if let Some(first) = lost_in_a_list(&pieces) {
+        return Some(format!("`{first} && …` is not the end: where `{first}` fails, the line goes on"));
+    }
     for segment in segments(&pieces) {
         let words: Vec<&str> = segment.iter().map(|piece| piece.text.as_str()).collect();
+        let words = after_keywords(&words);
         let found = match words[..] {
+            ["if" | "elif" | "while" | "until", ref asked @ ..] if !asks(asked) => {
+                Some(format!("`{}` asks for the status of `{}` and goes on", words[0], asked.join(" ")))
+            }
             ["set", option, ..] if option.starts_with('+') && option.contains('e') => {
                 Some("`set +e` lets failures pass".to_owned())
             }
@@ -50,13 +57,60 @@ fn mask_within(command: &str, pipefail: bool, depth: usize) -> Option<Mask> {
             ["exit" | "return", "0", ..] => Some("`exit 0` succeeds whatever came before".to_owned()),
             ["!", ..] => Some("`!` turns a failure into success".to_owned()),
             ["trap", action, ..] => Some(format!("`trap {action}` may change the exit status")),
-            _ => nested(&words).filter(|_| depth < 4).and_then(|inner| {
+            _ => nested(words).filter(|_| depth < 4).and_then(|inner| {
                 // The inner shell has neither -e nor pipefail of ours.
                 mask_within(inner, false, depth + 1).or_else(|| loses_a_status(inner))
             }),
         };
         if found.is_some() {
             return found;
+        }
+    }
+    None
+}
+
+/// A command without the words that only open or part a compound one.
+fn after_keywords<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
+    let opening = words.iter().take_while(|word| matches!(**word, "then" | "else" | "do" | "{" | "time")).count();
+    &words[opening..]
+}
+
+/// True for a condition that only looks at the machine: what it may fail with is no test's failure.
+fn asks(words: &[&str]) -> bool {
+    match words {
+        ["!", rest @ ..] => asks(rest),
+        [first, ..] => matches!(base_name(first), "[" | "[[" | "test" | "command" | "which" | "type" | "hash" | "true"),
+        [] => false,
+    }
+}
+
+/// The first command of a list of `&&` that is followed by others: there `-e` sees the last command's failure alone.
+/// What only sets the scene (`cd web && npm test`) loses nothing worth a word.
+fn lost_in_a_list(pieces: &[Piece]) -> Option<String> {
+    let mut open: Option<String> = None;
+    for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.operator) {
+        match piece.text.as_str() {
+            "&&" => {
+                let start = pieces[..at].iter().rposition(|piece| piece.operator).map_or(0, |before| before + 1);
+                let words = simple_command(&pieces[start..at]);
+                let words = after_keywords(&words);
+                let is_scene = matches!(words, [first, ..] if matches!(
+                    base_name(first),
+                    "cd" | "pushd" | "export" | "source" | "." | "mkdir" | "echo" | "printf" | "set"
+                ));
+                if !words.is_empty() && !is_scene && !asks(words) {
+                    open.get_or_insert_with(|| words.join(" "));
+                }
+            }
+            ";" | "\n" => {
+                let goes_on = pieces[at + 1..].iter().any(|piece| !piece.operator);
+                if let Some(first) = open.take().filter(|_| goes_on) {
+                    return Some(first);
+                }
+            }
+            // Within brackets the list's failure is the brackets' own.
+            ")" => open = None,
+            _ => {}
         }
     }
     None
@@ -194,6 +248,17 @@ mod tests {
             "trap 'exit 0' EXIT; pytest",
             "(cargo test) || true",
             "cargo test;exit 0",
+            "if pytest; then echo green; fi",
+            "if pytest\nthen echo green\nfi",
+            "if [ -f x ]; then pytest || true; fi",
+            "while ! pytest; do sleep 1; done",
+            "until pytest; do break; done",
+            "if [ -f x ]; then exit 0; fi; pytest",
+            "pytest & wait",
+            "pytest; true",
+            "set +e\npytest\nls",
+            "pytest && echo green; ls",
+            "npm ci && npm test\npytest",
         ] {
             assert!(mask(masked, true).is_some(), "{masked}");
         }
@@ -215,6 +280,14 @@ mod tests {
             "cargo fmt --check\ncargo test",
             "sh -c 'set -e; cargo fmt; cargo test'",
             "echo start; pytest",
+            "if [ -f package-lock.json ]; then npm ci; fi; npm test",
+            "if command -v uv >/dev/null; then uv run pytest; else pytest; fi",
+            "if ! [ -d node_modules ]; then npm ci; fi\nnpm test",
+            "for dir in a b; do pytest $dir; done",
+            "cd web && npm test\ncd ../api && pytest",
+            "(npm ci && npm test)\npytest",
+            "npm ci && npm test",
+            "npm ci && npm test;",
         ] {
             assert_eq!(mask(honest, true), None, "{honest}");
         }

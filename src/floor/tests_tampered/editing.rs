@@ -174,6 +174,81 @@ pub(in crate::floor) fn speaks_of_removal(criterion: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
+/// True for a skip under a condition that [`asks_for_platform`], on its own line or on the `if` above it.
+fn is_for_platform(marker: &Marker, version: &Version<'_>) -> bool {
+    let line = version.line(marker.line);
+    let above = version.line(marker.line.saturating_sub(1)).trim();
+    marker.kind == MarkerKind::Skip
+        && marker.conditional
+        && (asks_for_platform(line) || above.starts_with("if ") && asks_for_platform(&format!("{above} {line}")))
+}
+
+/// True if a marker's line asks for nothing but the system that it runs on. Whether the test still runs on this one is
+/// seen by its run (`tests-kept`), so that such a condition hides nothing here.
+fn asks_for_platform(line: &str) -> bool {
+    const QUESTIONS: &[&str] = &[
+        "platform",
+        "system",
+        "windows",
+        "unix",
+        "target_os",
+        "target_family",
+        "target_arch",
+        "target_env",
+        "GOOS",
+        "target_pointer_width",
+    ];
+    const AROUND: &[&str] = &[
+        "pytest",
+        "mark",
+        "skipif",
+        "skipIf",
+        "unittest",
+        "reason",
+        "sys",
+        "os",
+        "name",
+        "startswith",
+        "not",
+        "and",
+        "or",
+        "in",
+        "any",
+        "all",
+        "cfg",
+        "cfg_attr",
+        "ignore",
+        "process",
+        "skip",
+        "runtime",
+        "if",
+        "test",
+        "t",
+        "it",
+        "lower",
+    ];
+    let mut bare = String::new();
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '"' | '\'' | '`') => quote = Some(c),
+            (Some(open), close) if open == close => quote = None,
+            (None, _) => bare.push(c),
+            // A text with something to evaluate in it is more than a text.
+            (Some('`'), '$') => return false,
+            _ => {}
+        }
+    }
+    // Where the test's own function begins, the marker has ended.
+    let bare = bare.split(['}', '>']).next().unwrap_or_default();
+    let words: Vec<&str> =
+        bare.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty()).collect();
+    let is_question = |word: &str| QUESTIONS.contains(&word);
+    let named = words.windows(2).any(|pair| pair == ["os", "name"]);
+    (named || words.iter().any(|word| is_question(word)))
+        && words.iter().all(|word| is_question(word) || AROUND.contains(word))
+}
+
 /// Markers that the test did not have on the base.
 fn marked(old: &TestDefinition, new: &TestDefinition, version: &Version<'_>) -> Vec<Finding> {
     let known = |marker: &Marker| {
@@ -187,6 +262,7 @@ fn marked(old: &TestDefinition, new: &TestDefinition, version: &Version<'_>) -> 
             let rule = match marker.kind {
                 MarkerKind::MustPanic => "panic-expected",
                 MarkerKind::Only => "only-added",
+                _ if is_for_platform(marker, version) => "marker-platform",
                 _ if marker.conditional => "marker-conditional",
                 _ => "marker-added",
             };
@@ -212,7 +288,11 @@ fn new_tests(changes: &[Changed<'_>], matched: &Matched<'_>) -> Vec<Finding> {
         for test in tests {
             findings.extend(judge_new(test, new));
             if let Some(marker) = test.markers.iter().find(|marker| marker.kind != MarkerKind::MustPanic) {
-                let rule = if marker.kind == MarkerKind::Only { "only-added" } else { "new-test-idle" };
+                let rule = match marker.kind {
+                    MarkerKind::Only => "only-added",
+                    _ if is_for_platform(marker, new) => "marker-platform",
+                    _ => "new-test-idle",
+                };
                 let told = format!(
                     "{} on new test {}: {}",
                     marker.kind.as_str(),
@@ -269,4 +349,29 @@ fn unread(changed: &Changed<'_>) -> Option<Finding> {
         expected,
         format!("{} of the base gone, the first {}", count(gone.len(), "line"), quote(text)),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_for_platform;
+
+    #[test]
+    fn a_condition_on_the_system_alone_is_told_from_any_other() {
+        for (line, wanted) in [
+            ("@pytest.mark.skipif(sys.platform == \"win32\", reason=\"no links\")", true),
+            ("@pytest.mark.skipif(sys.platform.startswith('win') or os.name == 'nt', reason='x')", true),
+            ("@unittest.skipIf(platform.system() == 'Windows', 'x')", true),
+            ("#[cfg_attr(windows, ignore)]", true),
+            ("#[cfg_attr(not(target_os = \"linux\"), ignore = \"x\")]", true),
+            ("#[cfg(unix)]", true),
+            ("test('links', { skip: process.platform === 'win32' }, () => {", true),
+            ("@pytest.mark.skipif(sys.platform == 'win32' or os.environ.get('CI'), reason='x')", false),
+            ("@pytest.mark.skipif(os.environ['X'] == 'platform')", false),
+            ("@pytest.mark.skipif(sys.platform != slow(), reason='x')", false),
+            ("#[cfg(feature = \"slow\")]", false),
+            ("#[cfg_attr(miri, ignore)]", false),
+        ] {
+            assert_eq!(asks_for_platform(line), wanted, "{line}");
+        }
+    }
 }

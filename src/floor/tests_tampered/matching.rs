@@ -97,9 +97,19 @@ pub(super) fn heirs(changes: &[Changed<'_>]) -> Vec<Heir> {
             Fate::Merged(now) => at(How::Merged, now),
             Fate::Uncollected(..) | Fate::Gone => None,
         };
-        Some(Heir { old_path: old.path.clone(), old_name: placed.test.name.clone(), new })
+        let grown = match fate {
+            Fate::Kept(now) | Fate::Moved(now) => has_grown(&placed.test.parameters, &now.test.parameters),
+            _ => false,
+        };
+        Some(Heir { old_path: old.path.clone(), old_name: placed.test.name.clone(), new, grown })
     };
     matched.fates.iter().filter_map(heir).collect()
+}
+
+/// True if every word of the old parameters stands in the new ones, in order, among others.
+fn has_grown(old: &str, new: &str) -> bool {
+    let mut rest = new.split(' ');
+    old != new && old.split(' ').all(|word| rest.any(|other| other == word))
 }
 
 fn tests_of<'t>(changes: &'t [Changed<'_>], claim: bool) -> Vec<Placed<'t>> {
@@ -236,4 +246,21 @@ fn uncollected<'t>(changes: &'t [Changed<'_>]) -> HashMap<&'t str, (usize, Strin
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_grown;
+
+    #[test]
+    fn parameters_have_grown_if_none_of_them_is_gone_or_moved() {
+        for (old, new, wanted) in [
+            ("( \"a\" , [ ( 1 , 2 ) ] )", "( \"a\" , [ ( 0 , 1 ) , ( 1 , 2 ) ] )", true),
+            ("[ ( 1 , 2 ) , ( 3 , 4 ) ]", "[ ( 1 , 2 ) , ( 5 , 6 ) ]", false),
+            ("[ 1 , 2 ]", "[ 2 , 1 ]", false),
+            ("CASES", "CASES", false),
+        ] {
+            assert_eq!(has_grown(old, new), wanted, "{old} / {new}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Production code that treats a test apart from a user: by a test's name, by the runner's traces, by its caller.
 
 use super::rules::{name, quote, raise};
+use super::runner_asked;
 use super::version::{Changed, Version};
 use crate::floor::Inspection;
 use crate::floor::test_files::lexed::Lexed;
@@ -11,28 +12,6 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Test files of the base that are read for their tests' names at most; more and the changed ones must do.
 const MOST_FILES: usize = 2_000;
-
-/// Traces that runners leave for the code under test.
-const TRACES: &[&str] = &[
-    "PYTEST_CURRENT_TEST",
-    "PYTEST_VERSION",
-    "JEST_WORKER_ID",
-    "VITEST",
-    "NODE_TEST_CONTEXT",
-    "import.meta.vitest",
-    "NEXTEST",
-    "cfg!(test)",
-    "cfg(not(test))",
-    // Tests are built with debug assertions, what is shipped is not.
-    "cfg!(debug_assertions)",
-    "cfg(not(debug_assertions))",
-    "testing.Testing()",
-    "test.v",
-    "RUST_TEST_THREADS",
-    "MOCHA_",
-    "_called_from_test",
-    "sys._called_from_test",
-];
 
 const STACKS: &[&str] = &[
     "inspect.stack",
@@ -135,25 +114,11 @@ fn named(
     })?;
     // `tests::name` is how a runner calls it, and nobody else.
     let is_sure = distinct(known)? || whole.strip_suffix(known).is_some_and(|above| above.ends_with("::"));
-    let decides = [
-        "==",
-        "!=",
-        " in ",
-        "match",
-        "=>",
-        "case ",
-        "contains",
-        "includes",
-        "startswith",
-        "starts_with",
-        "startsWith",
-        "endswith",
-        "ends_with",
-        "endsWith",
-        "if ",
-    ]
-    .iter()
-    .any(|word| text.contains(word));
+    let decides = decides(text, whole);
+    // Tests are often called by the very sentence that a person is told: to say it is not to ask for it.
+    if whole.contains(' ') && !decides && says(text) {
+        return None;
+    }
     let rule = if is_sure && (decides || known.starts_with("test") || known.starts_with("Test")) {
         "test-name-special-cased"
     } else {
@@ -163,20 +128,73 @@ fn named(
     Some(raise(rule, version.at(line), expected, format!("names test {}: {}", name(known), quote(text))))
 }
 
+/// True if the literal is compared with something: an operator beside it, an arm that it opens, a question that it is asked.
+fn decides(text: &str, literal: &str) -> bool {
+    const BEFORE: &[&str] = &[
+        "==",
+        "!=",
+        " in",
+        "case",
+        "contains(",
+        "includes(",
+        "with(",
+        "With(",
+        "has(",
+        "get(",
+        "equals(",
+        "match(",
+        "eq(",
+    ];
+    text.match_indices(literal).any(|(at, _)| {
+        let before = text[..at].trim_end_matches(['"', '\'', '`', '#', 'r', 'b', '&']).trim_end();
+        // What may be absent is compared in its wrapping: `== Some("…")`.
+        let before = before.strip_suffix("Some(").or_else(|| before.strip_suffix("Ok(")).unwrap_or(before).trim_end();
+        let after = text[at + literal.len()..].trim_start_matches(['"', '\'', '`', '#']).trim_start();
+        let listed = before.ends_with(['[', '{', '(', ',', '|'])
+            && [" in ", "matches!", "includes", "contains"].iter().any(|w| text.contains(w));
+        BEFORE.iter().any(|word| before.ends_with(word))
+            || ["==", "!=", "=>", "in ", "|", ".eq"].iter().any(|word| after.starts_with(word))
+            || listed
+    })
+}
+
+/// True if the line tells somebody something: an error, a log line, an exception.
+fn says(text: &str) -> bool {
+    const SAYS: &[&str] = &[
+        "raise ",
+        "throw ",
+        "Error",
+        "Err(",
+        "panic!",
+        "expect(",
+        "bail!",
+        "anyhow!",
+        "ensure!",
+        "assert",
+        "print",
+        "write",
+        "console.",
+        "log",
+        "warn",
+        "error",
+        "message",
+        "Exception",
+        "format!",
+        "fail",
+        "describe",
+        "title",
+        "#[",
+    ];
+    SAYS.iter().any(|word| text.contains(word))
+}
+
+/// The caller's stack, told apart from the runner's traces: it has more honest uses.
 fn detected(version: &Version<'_>, line: usize, text: &str, literals: &[String]) -> Option<Finding> {
-    let is_comment =
-        ["//", "#", "*"].iter().any(|mark| text.trim_start().starts_with(mark) && !text.trim_start().starts_with("#["));
-    if is_comment {
+    let start = text.trim_start();
+    if ["//", "#", "*"].iter().any(|mark| start.starts_with(mark) && !start.starts_with("#[")) {
         return None;
     }
-    let tested = literals.iter().any(|literal| matches!(literal.as_str(), "test" | "testing"));
-    let environment =
-        ["NODE_ENV", "RAILS_ENV", "RACK_ENV", "APP_ENV", "import.meta.env"].iter().any(|word| text.contains(word))
-            && tested;
-    let loaded = text.contains("sys.modules")
-        && literals.iter().any(|literal| matches!(literal.as_str(), "pytest" | "unittest" | "_pytest"))
-        || text.contains("sys.argv") && literals.iter().any(|literal| literal.contains("pytest"));
-    if environment || loaded || TRACES.iter().any(|trace| text.contains(trace)) {
+    if runner_asked::asks(text, literals) && !is_build_script(version) {
         let expected = "production code that does the same tested and used; say why it may not";
         return Some(raise("test-environment-detected", version.at(line), expected, quote(text)));
     }
@@ -184,4 +202,46 @@ fn detected(version: &Version<'_>, line: usize, text: &str, literals: &[String])
     looks.then(|| {
         raise("caller-inspected", version.at(line), "production code that does not look at who calls it", quote(text))
     })
+}
+
+/// `build.rs` talks to the program that builds, by its variables.
+fn is_build_script(version: &Version<'_>) -> bool {
+    version.path.file_name() == b"build.rs"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_a_tests_name_is_told_from_a_question_for_it() {
+        let names = BTreeSet::from(["a size of zero is refused".to_owned(), "test_total_of_nothing".to_owned()]);
+        let path = crate::host::path::RepoPath::from("src/shop.py");
+        let version = Version { path: &path, text: String::new(), role: FileRole::Production, outline: None };
+        let rule = |text: &str| {
+            let literals: Vec<String> = text.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+            named(&version, 1, text, &literals, &names)
+                .map(|finding| finding.observed.split(':').next().unwrap().to_owned())
+        };
+        let special = Some("test-name-special-cased".to_owned());
+        for quiet in [
+            "    raise ValueError(\"a size of zero is refused\")",
+            "    if (size === 0) throw new Error(\"a size of zero is refused\");",
+            "    Err(\"a size of zero is refused\".into())",
+            "    if not size: print(\"a size of zero is refused\")",
+        ] {
+            assert_eq!(rule(quiet), None, "{quiet}");
+        }
+        for asked in [
+            "    if name == \"a size of zero is refused\": raise ValueError()",
+            "    if (\"a size of zero is refused\" === title) throw new Error();",
+            "        \"a size of zero is refused\" => panic!(),",
+            "    if title.includes(\"a size of zero is refused\"): log()",
+            "    return {\"test_total_of_nothing\": 0}",
+            "    if thread::current().name() == Some(\"a size of zero is refused\") {",
+            "    if title in [\"x\", \"a size of zero is refused\"]: log()",
+        ] {
+            assert_eq!(rule(asked), special, "{asked}");
+        }
+    }
 }

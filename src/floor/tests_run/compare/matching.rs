@@ -23,6 +23,7 @@ pub(super) fn match_up(base: &Side, claim: &Side, context: &Context<'_>) -> Matc
     pool.gain_parameters();
     pool.pair(How::Recased, false, &|test| test.stem().map(|stem| place(test, stem)));
     pool.pair(How::Recased, true, &|test| steady_part(&test.name).map(|name| place(test, &name)));
+    pool.shift(context.heirs);
     pool.inherit(claim, context.heirs);
     let loads = |test: &&Identity| {
         let standing = base[*test];
@@ -78,6 +79,15 @@ impl<'t> Pool<'t> {
             }
         }
         self.forget_paired();
+    }
+
+    /// Cases whose automatic names moved because others were put in before them. That each still runs is counted.
+    fn shift(&mut self, heirs: &[Heir]) {
+        for (how, from, _) in self.moved.iter_mut().filter(|(how, ..)| *how == How::Recased) {
+            if heirs.iter().any(|heir| heir.grown && fits(from, &heir.old_path, &heir.old_name)) {
+                *how = How::Shifted;
+            }
+        }
     }
 
     /// What the text says: the same body under another name, or assertions that stand in another test.

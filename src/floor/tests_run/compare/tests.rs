@@ -106,6 +106,7 @@ fn the_text_tells_renames_and_merges() {
         old_path: RepoPath::from("a.py"),
         old_name: old.to_owned(),
         new: Some((how, RepoPath::from("a.py"), new.to_owned())),
+        grown: false,
     };
     let base = reading(&[("one", Passed), ("two", Passed)]);
     let heirs = [heir("one", How::Renamed, "uno"), heir("two", How::Merged, "uno")];
