@@ -8,6 +8,7 @@ pub mod env;
 pub mod failpoint;
 pub mod git;
 pub mod ids;
+pub mod keepsake;
 pub mod lockfile;
 pub mod path;
 pub mod process;

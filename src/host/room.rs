@@ -10,6 +10,7 @@ mod renew;
 mod scan;
 mod slot;
 
+use super::Host;
 use super::digest::digest;
 use super::git::{Git, GitError, Repo};
 use super::ids::{CommitId, TreeId};
@@ -275,13 +276,17 @@ fn in_words(git: Option<&Vec<OsString>>) -> String {
 /// Never inside the repository: node, cargo, pytest and others look for packages and settings in every folder above, and
 /// would find the user's checkout there (ADR 8).
 pub fn pool(repo: &Repo) -> PathBuf {
-    let env = &repo.host().env;
-    let set =
-        |name| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    let cache = cache.unwrap_or_else(|| repo.host().scratch.join("countersign-cache"));
     let key = digest(repo.common_dir().as_os_str().as_bytes());
-    cache.join("countersign/rooms").join(&key[..16])
+    cache_folder(repo.host()).join("rooms").join(&key[..16])
+}
+
+/// Our own folder among the user's caches.
+pub(super) fn cache_folder(host: &Host) -> PathBuf {
+    let set = |name| {
+        host.env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from).filter(|path| path.is_absolute())
+    };
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    cache.unwrap_or_else(|| host.scratch.join("countersign-cache")).join("countersign")
 }
 
 /// Deletes the files of retired rooms. Removal itself only moves them, so that nobody waits for it.

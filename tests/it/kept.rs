@@ -210,6 +210,10 @@ fn the_same_tree_is_never_tested_twice_unless_asked_afresh() {
         }
         assert_eq!(stored(&trial.verify(&[])), 0);
     }
+    // One that somebody else wrote, whole and with a checksum of its own, is not believed: the key is another's.
+    assert_eq!(stored(&trial.verify(&[])), 2);
+    fs::write(trial.repo.root().join("home/.cache/countersign/key"), "0".repeat(64)).unwrap();
+    assert_eq!(stored(&trial.verify(&[])), 0);
     // Another environment is another run; the base is tested once for all claims.
     assert_eq!(stored(&trial.verify_with(&[], &[("LANG", "xx_XX.UTF-8".as_ref())])), 0);
     trial.work("greeting.txt", "hello there\n");

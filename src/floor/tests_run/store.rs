@@ -1,8 +1,8 @@
 //! Runs that were done: the same command on the same tree, under the same circumstances, is not run again.
 //!
-//! An entry lies in the shared git directory, which no box may write. Without a box nothing is stored and nothing is
-//! believed, because the code under test could have written it. An entry that is damaged, or whose log is, does not
-//! exist. What may come out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that
+//! An entry lies in the shared git directory, which no box may write, and carries a mark made with a key that lies outside
+//! ([`Keepsake`]): one that somebody else wrote does not exist, and neither does one that is damaged, or whose log is.
+//! Without a box nothing is stored and nothing is believed, because the code under test could have written it. What may come out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that
 //! changed tracked files, or whose report could not be read.
 
 use super::apart::Said;
@@ -14,6 +14,7 @@ use crate::floor::reports::Reading;
 use crate::host::digest::digest;
 use crate::host::git::Repo;
 use crate::host::ids::TreeId;
+use crate::host::keepsake::Keepsake;
 use crate::host::path::escape;
 use crate::host::process::{Ending, probe_box};
 use crate::receipts::{CommandRecord, Purpose};
@@ -24,7 +25,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The version of an entry's form.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// At most this many entries are kept, the newest.
 const MOST_ENTRIES: usize = 256;
 /// No entry has more runs: one, and its repetitions.
@@ -37,6 +38,7 @@ pub(super) struct Store {
     folder: PathBuf,
     /// Environment, settings, tools and our own version.
     circumstances: String,
+    keepsake: Keepsake,
 }
 
 /// What one run depends on.
@@ -52,7 +54,8 @@ pub(super) struct Key {
 
 #[derive(Serialize, Deserialize)]
 struct Sealed {
-    sha256: String,
+    /// By the user's key.
+    mark: String,
     entry: Entry,
 }
 
@@ -80,9 +83,14 @@ impl Store {
         if settings.sandbox.require == Some(SandboxRequirement::None) || !probe_box(host).enforced {
             return None;
         }
+        let keepsake = Keepsake::of(host)?;
         let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), toolchain::circumstances(repo).ok()?];
         parts.push(serde_json::to_string(&(&settings.tests, &settings.sandbox, &settings.limits)).ok()?);
-        Some(Self { folder: repo.own_dir().join("tests"), circumstances: digest(parts.join("\n").as_bytes()) })
+        Some(Self {
+            folder: repo.own_dir().join("tests"),
+            circumstances: digest(parts.join("\n").as_bytes()),
+            keepsake,
+        })
     }
 
     /// A hybrid may have the very tree of the base; it is still run in another way.
@@ -151,7 +159,7 @@ impl Store {
 
     fn read(&self, key: &Key) -> Option<Entry> {
         let sealed: Sealed = serde_json::from_slice(&read_bounded(&self.entry(key))?).ok()?;
-        let whole = digest(&serde_json::to_vec(&sealed.entry).ok()?) == sealed.sha256;
+        let whole = self.keepsake.mark(&serde_json::to_vec(&sealed.entry).ok()?)? == sealed.mark;
         let entry = sealed.entry;
         (whole && entry.format == FORMAT && entry.key == key.digest && !entry.runs.is_empty()).then_some(entry)
     }
@@ -184,8 +192,8 @@ impl Store {
         }
         let (leak, runs) = (run.leak.clone(), kept.collect());
         let entry = Entry { format: FORMAT, key: key.digest.clone(), leak, runs, said };
-        let sha256 = digest(&serde_json::to_vec(&entry)?);
-        self.replace(&self.entry(key), &serde_json::to_vec(&Sealed { sha256, entry })?)?;
+        let Some(mark) = self.keepsake.mark(&serde_json::to_vec(&entry)?) else { return Ok(()) };
+        self.replace(&self.entry(key), &serde_json::to_vec(&Sealed { mark, entry })?)?;
         self.prune()
     }
 

@@ -57,6 +57,8 @@ const IN_HOME: &[&str] = &[
     ".local/share/opencode/auth.json",
     ".pi/agent/auth.json",
     "Library/Keychains",
+    // By it we know again what we stored.
+    ".cache/countersign/key",
 ];
 
 /// Variables that name a file or folder with keys.
