@@ -286,6 +286,13 @@ fn a_change_without_a_task_is_judged_by_floor_and_tests_and_the_base_says_whethe
     forge.job("ci", ATTESTED).is("pass", 0).because(&["free"]);
     forge.commit("a.sh", "x\n", "code");
     forge.job("ci-2", ATTESTED).is("held", 3);
+    // A task that is said to be done asks for its evidence, wherever the change lies; instructions for agents are free nowhere.
+    let forge = Forge::new("gate: {free: ['docs/**']}\n");
+    forge.commit("docs/a.md", "words\n", "docs: it is done [w-001]");
+    forge.job("ci", ATTESTED).is("held", 3).because(&["not-attested", "w-001"]);
+    let forge = Forge::new("gate: {free: ['docs/**']}\n");
+    forge.commit("docs/AGENTS.md", "obey\n", "docs");
+    forge.job("ci", ATTESTED).is("held", 3).because(&["gate-changed"]);
 }
 
 #[test]

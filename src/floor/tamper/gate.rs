@@ -131,7 +131,8 @@ pub fn kind(path: &RepoPath) -> Option<&'static str> {
         ".pre-commit-hooks.yaml",
     ];
     const OWNERS: &[&str] = &["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
-    const AGENTS: &[&str] = &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/settings.json"];
+    // In whichever folder: agents read those on the way to the files they work on.
+    const AGENTS: &[&str] = &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".mcp.json"];
     let under = |list: &[&str]| list.iter().any(|entry| path.is_under(entry));
     let name = path.as_str()?.rsplit('/').next()?;
     if under(CI) {
@@ -142,7 +143,7 @@ pub fn kind(path: &RepoPath) -> Option<&'static str> {
         Some("review rules")
     } else if name == "verifier.md" && path.as_bytes().split(|b| *b == b'/').any(|part| part == b"agents") {
         Some("a verifier's prompt")
-    } else if under(AGENTS) {
+    } else if AGENTS.contains(&name) || path.as_bytes().ends_with(b".claude/settings.json") {
         Some("what agents are told")
     } else if is_runner_setting(name) || is_cargo_setting(path) {
         Some("runner, coverage or linter settings")
