@@ -149,7 +149,7 @@ impl<'a> Asking<'a> {
     fn once(&mut self, plan: &Plan) -> Result<(Ended, Told), String> {
         let (host, question) = (self.host, self.question);
         let kept = match question.sessions.filter(|_| question.role == Role::Worker) {
-            Some(sessions) => Some(sessions.of_agent(question.agent)?.join("home")),
+            Some(sessions) => Some(sessions.home_of(question.agent)?),
             None => None,
         };
         let mut home = Home::new(host, kept.as_deref())?;

@@ -19,6 +19,11 @@ const HOMES: &[(&str, &str)] = &[
     ("XDG_STATE_HOME", "home/.local/state"),
 ];
 
+/// What a program takes for its home, in the folder of a [`Home`].
+pub(super) fn of_program(folder: &Path) -> PathBuf {
+    folder.join("home")
+}
+
 /// A file that is lent may have at most this many bytes.
 const LARGEST_LENT: u64 = 1 << 20;
 
@@ -55,7 +60,7 @@ impl Home {
 
     /// What the program takes for its home.
     pub(super) fn home(&self) -> PathBuf {
-        self.folder.join("home")
+        of_program(&self.folder)
     }
 
     /// Puts in what the program needs: its files for this role, and where no key is set, the credential file alone.

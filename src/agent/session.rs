@@ -4,11 +4,16 @@
 //! in the private home beside this file; without it nothing could be resumed.)
 
 use super::choice::Agent;
+use super::home::of_program;
 use super::told::clipped;
 use crate::host::random::token;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The name of an identity's file.
+const IDENTITY: &str = "session.json";
 
 /// An identity has at most this many bytes.
 const LARGEST: u64 = 16 << 10;
@@ -51,29 +56,24 @@ impl Sessions {
 
     /// The session that can be resumed, if there is one: the same agent and the same model.
     pub(super) fn resumable(&self, agent: &Agent) -> Result<Option<Identity>, String> {
-        let file = self.of_agent(agent)?.join("session.json");
-        let Ok(meta) = fs::symlink_metadata(&file) else { return Ok(None) };
-        if !meta.is_file() || meta.len() > LARGEST {
-            return Err(format!("{} is no identity of a session", file.display()));
-        }
-        let bytes = fs::read(&file).map_err(|why| format!("cannot read {}: {why}", file.display()))?;
-        let known: Identity =
-            serde_json::from_slice(&bytes).map_err(|why| format!("cannot read {}: {why}", file.display()))?;
-        Ok(Some(known).filter(|known| known.agent == agent.name && known.model == agent.model))
+        let known = read(&self.of_agent(agent)?)?.map(|(known, _)| known);
+        Ok(known.filter(|known| known.agent == agent.name && known.model == agent.model))
     }
 
     /// The session of the latest turn, whichever provider had it: its id, and the home that its program knows. None
     /// before the first turn that told who it was.
     pub fn latest(&self) -> Option<(String, PathBuf)> {
-        let kept = |entry: fs::DirEntry| {
-            let file = entry.path().join("session.json");
-            let meta = fs::symlink_metadata(&file).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
-            let known: Identity = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
-            // As the home of a session is furnished.
-            Some((meta.modified().ok()?, known.session, entry.path().join("home").join("home")))
+        let folders = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+        let kept = |folder: PathBuf| {
+            let (known, at) = read(&folder).ok()??;
+            Some((at, known.session, of_program(&kept_home(&folder))))
         };
-        let folders = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
         folders.filter_map(kept).max().map(|(_, session, home)| (session, home))
+    }
+
+    /// Where the home of this provider's sessions is kept.
+    pub(super) fn home_of(&self, agent: &Agent) -> Result<PathBuf, String> {
+        Ok(kept_home(&self.of_agent(agent)?))
     }
 
     /// Remembers a session after a turn.
@@ -86,7 +86,7 @@ impl Sessions {
             session: session.to_owned(),
             turns,
         };
-        let file = folder.join("session.json");
+        let file = folder.join(IDENTITY);
         let bytes = serde_json::to_vec(&identity).map_err(|why| why.to_string())?;
         let kept = fs::create_dir_all(&folder).and_then(|()| {
             let mut fresh = tempfile::NamedTempFile::new_in(&folder)?;
@@ -95,6 +95,24 @@ impl Sessions {
         });
         kept.map_err(|why| format!("cannot write {}: {why}", file.display()))
     }
+}
+
+/// The home that is kept in a provider's folder.
+fn kept_home(folder: &Path) -> PathBuf {
+    folder.join("home")
+}
+
+/// The identity in a provider's folder, and when it was written; none before the first turn.
+fn read(folder: &Path) -> Result<Option<(Identity, SystemTime)>, String> {
+    let file = folder.join(IDENTITY);
+    let Ok(meta) = fs::symlink_metadata(&file) else { return Ok(None) };
+    if !meta.is_file() || meta.len() > LARGEST {
+        return Err(format!("{} is no identity of a session", file.display()));
+    }
+    let unreadable = |why: &dyn std::fmt::Display| format!("cannot read {}: {why}", file.display());
+    let bytes = fs::read(&file).map_err(|why| unreadable(&why))?;
+    let known = serde_json::from_slice(&bytes).map_err(|why| unreadable(&why))?;
+    Ok(Some((known, meta.modified().map_err(|why| unreadable(&why))?)))
 }
 
 /// A name that is safe as a folder's, and tells two names apart.

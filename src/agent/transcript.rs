@@ -21,11 +21,12 @@ mod wire;
 
 pub use event::{Actor, Excerpt, ExitSource, ToolEvent, ToolKind, ToolStatus};
 pub use lines::LONGEST_LINE;
-pub use session::{Found, Opening, Wanted, files_of_session, find_by_id, find_session, transcript_folders};
+pub use session::{Found, Opening, Wanted, files_of_session, find_session, transcript_folders};
 
 use crate::host::env::Env;
 use builder::Builder;
 use lines::{Lines, Piece};
+use session::find_by_id;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -221,11 +222,20 @@ pub fn read_session(file: &Path, session: &str) -> Result<Transcript, Transcript
     Err(TranscriptError::NoSession { path: file.to_owned(), session: session.to_owned() })
 }
 
-/// OpenCode's database, if it is there and holds this session.
+/// Finds a session by its id alone, wherever agent programs keep what they record: in files of their own, else in OpenCode's
+/// database. [`read_session`] reads either.
 ///
 /// # Errors
 /// There is a database, and it cannot be read.
-pub fn database_with(env: &Env, session: &str) -> Result<Option<PathBuf>, TranscriptError> {
+pub fn find_kept(env: &Env, session: &str) -> Result<Found, TranscriptError> {
+    match find_by_id(&transcript_folders(env), session) {
+        Found::Nothing => Ok(database_with(env, session)?.map_or(Found::Nothing, Found::One)),
+        found => Ok(found),
+    }
+}
+
+/// OpenCode's database, if it is there and holds this session.
+fn database_with(env: &Env, session: &str) -> Result<Option<PathBuf>, TranscriptError> {
     let Some(path) = opencode::place(env).filter(|path| database::is_database(path)) else { return Ok(None) };
     Ok(opencode::holds(&path, session)?.then_some(path))
 }

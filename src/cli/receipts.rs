@@ -8,7 +8,7 @@ use crate::agent::AgentRecord;
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::pipeline::{VerifyError, find_case, replay as replay_case};
-use crate::receipts::{BitesRecord, Fact, Reconciled, Standing};
+use crate::receipts::{BitesRecord, Fact, Reconciled};
 use std::path::Path;
 
 pub(super) fn show(args: &CaseArgs, start: &Path, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
@@ -120,7 +120,6 @@ fn line(fact: &Fact) -> String {
     }
 }
 
-/// A program's run in a few words; what it did not say is left out.
 fn bites(record: &BitesRecord) -> String {
     let words = record.tests.iter().map(|bite| bite.class.word()).collect::<std::collections::BTreeSet<_>>();
     let of = |word: &str| record.tests.iter().filter(|bite| bite.class.word() == word).count();
@@ -129,10 +128,11 @@ fn bites(record: &BitesRecord) -> String {
 }
 
 fn reconciled(table: &Reconciled) -> String {
-    let backed = table.rows.iter().filter(|row| row.standing == Standing::Backed).count();
-    format!("reported  {}: {backed} of {} backed", table.gate.word(), count(table.rows.len(), "assertion"))
+    let all = count(table.rows.len(), "assertion");
+    format!("reported  {}: {} of {all} backed", table.gate.word(), table.backed())
 }
 
+/// A program's run in a few words; what it did not say is left out.
 fn told(agent: &AgentRecord) -> String {
     let version = agent.version.as_ref().map(|version| format!("{} {version}", agent.agent));
     let model = agent.model.as_ref().map(|model| format!("model {model}"));

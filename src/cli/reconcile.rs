@@ -68,14 +68,7 @@ fn page(table: &Reconciled) -> Vec<String> {
 /// A row of the table; what is not backed says where that was read and what would show it.
 pub(super) fn row_lines(row: &Row) -> Vec<String> {
     let assertion = &row.assertion;
-    let subject = if assertion.subject.is_empty() { String::new() } else { format!(" {}", assertion.subject) };
-    let mut lines = vec![format!(
-        "{:<13}{} {}{subject}: {}",
-        row.standing.word(),
-        assertion.id,
-        assertion.kind.word(),
-        row.observed
-    )];
+    let mut lines = vec![format!("{:<13}{} {}: {}", row.standing.word(), assertion.id, assertion.what(), row.observed)];
     if row.standing == Standing::Backed {
         return lines;
     }

@@ -6,7 +6,7 @@ use super::exit_code::ExitCode;
 use super::reconcile::row_lines;
 use crate::host::Host;
 use crate::pipeline::{CallsWord, Outcome, ReportWord, TaskWord, VerifyRequest, WorkWord, verify};
-use crate::receipts::{DecisionKind, HeardRecord, Origin, Standing, State};
+use crate::receipts::{DecisionKind, HeardRecord, Origin, State};
 use anyhow::Context;
 use std::io::Read;
 use std::path::PathBuf;
@@ -133,8 +133,7 @@ fn print_checks(outcome: &Outcome, console: &mut Console) {
 
 /// What the worker's report says, where something of it is not backed.
 fn print_report(outcome: &Outcome, console: &mut Console) {
-    let Some(table) = outcome.reconciled.as_ref().filter(|t| t.rows.iter().any(|r| r.standing != Standing::Backed))
-    else {
+    let Some(table) = outcome.reconciled.as_ref().filter(|table| table.backed() < table.rows.len()) else {
         return;
     };
     console.answer(&format!("report   {}", table.gate.word()));

@@ -18,13 +18,15 @@ pub fn inspect(table: &Reconciled) -> CheckReport {
     }
     let captured = table.ledger.is_some();
     let findings: Vec<Finding> = table.rows.iter().filter_map(|row| finding(row, captured)).collect();
-    let backed = table.rows.iter().filter(|row| row.standing == Standing::Backed).count();
     let calls = match &table.ledger {
         Some(ledger) => count(ledger.calls, "captured call"),
         None => "no captured calls".to_owned(),
     };
-    CheckReport::of(ID, findings)
-        .noting(format!("{backed} of {} backed; {calls}", count(table.rows.len(), "assertion")))
+    CheckReport::of(ID, findings).noting(format!(
+        "{} of {} backed; {calls}",
+        table.backed(),
+        count(table.rows.len(), "assertion")
+    ))
 }
 
 fn finding(row: &Row, captured: bool) -> Option<Finding> {

@@ -17,8 +17,10 @@ mod shell;
 use crate::agent::transcript::Transcript;
 use crate::claim::witness::Witness;
 use crate::receipts::{
-    CheckReport, Finding, Gate, LedgerMatch, LedgerSummary, Reconciled, Row, Standing, StartRecord, State,
+    CaseResult, CheckReport, CommandRecord, Finding, Gate, LedgerMatch, LedgerSummary, ProofRecord, Reconciled, Row,
+    Standing, StartRecord, State, TestsRecord,
 };
+use crate::task::Proof;
 use crate::worker::{AssertedBy, Assertion, AssertionKind};
 use calls::Calls;
 
@@ -44,6 +46,49 @@ pub enum RerunOf {
     Tests,
     /// The proof of a criterion: the test's name, the command or the path.
     Proof(String),
+}
+
+impl Rerun {
+    /// The runs of the project's tests on the claim's tree: what `tests-run` found, the commands, and the cases they told.
+    pub fn of_tests<'r>(
+        report: &CheckReport,
+        commands: impl IntoIterator<Item = &'r CommandRecord>,
+        told: impl IntoIterator<Item = &'r TestsRecord>,
+    ) -> Self {
+        let holds = match report.state {
+            State::Pass | State::Info => Some(true),
+            State::Deny => Some(false),
+            State::NotApplicable | State::Ask | State::Unknown => None,
+        };
+        let tests = told.into_iter().fold(None, |sum: Option<(u64, u64)>, record| {
+            let count =
+                |fits: fn(CaseResult) -> bool| record.cases.iter().filter(|case| fits(case.result)).count() as u64;
+            let (passed, failed) = sum.unwrap_or_default();
+            let fell = |result| matches!(result, CaseResult::Failed | CaseResult::Errored);
+            Some((passed + count(|result| result == CaseResult::Passed), failed + count(fell)))
+        });
+        let said: Vec<String> =
+            commands.into_iter().map(|run| format!("`{}` {}", run.command, run.ending.sentence())).collect();
+        let counted = tests.map_or_else(String::new, |(passed, failed)| format!(" ({passed} passed, {failed} failed)"));
+        let why = first_finding(report).map_or_else(String::new, |why| format!(": {why}"));
+        Self { of: RerunOf::Tests, holds, observed: format!("{}{counted}{why}", said.join(", ")), tests, weak: None }
+    }
+
+    /// The run that a criterion's proof is; none for a file, which is looked at and not run.
+    pub fn of_proof(record: &ProofRecord) -> Option<Self> {
+        let subject = match &record.proof {
+            Proof::Test { name } => name.clone(),
+            Proof::Run { command } => command.clone(),
+            Proof::File { .. } => return None,
+        };
+        let (holds, observed) = (record.on_claim, record.observed.clone());
+        Some(Self { of: RerunOf::Proof(subject), holds, observed, tests: None, weak: None })
+    }
+}
+
+/// What a check found first that is more than a remark.
+pub fn first_finding(report: &CheckReport) -> Option<&str> {
+    report.findings.iter().find(|finding| finding.state >= State::Ask).map(|finding| finding.observed.as_str())
 }
 
 /// Everything that the assertions are held against.

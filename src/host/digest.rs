@@ -4,7 +4,12 @@ use sha2::{Digest, Sha256, Sha512};
 
 /// SHA-256 of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal, two digits each.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// SHA-256 of some bytes, as bytes.

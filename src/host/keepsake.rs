@@ -4,6 +4,7 @@
 //! repository; no child in the box can read it, or write where entries are.
 
 use super::Host;
+use super::digest::hex;
 use super::random::token;
 use super::room::cache_folder;
 use hmac::{Hmac, KeyInit, Mac};
@@ -34,7 +35,7 @@ impl Keepsake {
     pub fn mark(&self, bytes: &[u8]) -> Option<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes()).ok()?;
         mac.update(bytes);
-        Some(mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(hex(&mac.finalize().into_bytes()))
     }
 }
 

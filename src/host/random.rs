@@ -1,5 +1,6 @@
 //! Random bits from the system.
 
+use super::digest::hex;
 use std::io;
 
 /// 128 random bits in hexadecimal: unguessable, and unlike anything a diff or a log could hold by chance.
@@ -12,7 +13,7 @@ pub fn token() -> io::Result<String> {
     while filled < bytes.len() {
         filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

@@ -5,19 +5,18 @@ use super::judge::Run;
 use super::{CallsWord, VerifyError, VerifyRequest};
 use crate::agent::Sessions;
 use crate::agent::transcript::{
-    Found, Transcript, TranscriptError, database_with, files_of_session, find_by_id, read_session, read_transcript,
-    transcript_folders,
+    Found, Transcript, TranscriptError, files_of_session, find_kept, read_session, read_transcript,
 };
 use crate::claim::Claim;
 use crate::claim::witness::{Scene, look};
-use crate::floor::reconcile::{Evidence, Rerun, RerunOf, reconcile};
+use crate::floor::reconcile::{Evidence, Rerun, reconcile};
 use crate::floor::{self, ReportState, tests_run};
 use crate::host::digest::digest;
 use crate::host::env::Env;
-use crate::receipts::{CaseResult, CheckReport, Fact, Purpose, State};
-use crate::task::Proof;
+use crate::receipts::{CheckReport, CommandRecord, Fact, Purpose};
 use crate::worker::assertions::{claimed, gathered, implicit};
-use crate::worker::{Assertion, Outcome, Report};
+use crate::worker::{Outcome, Report};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The worker's tool calls, or why there are none.
@@ -61,14 +60,9 @@ pub(super) fn read(request: &VerifyRequest, asked: &Asked) -> Result<Calls, Veri
 }
 
 fn of_session(home: &Path, session: &str) -> Result<Option<Transcript>, TranscriptError> {
-    let env = Env::of([("HOME", home)]);
-    match find_by_id(&transcript_folders(&env), session) {
-        Found::One(file) => read_transcript(&files_of_session(&file)).map(Some),
-        Found::Several(_) => Ok(None),
-        Found::Nothing => match database_with(&env, session)? {
-            Some(database) => read_session(&database, session).map(Some),
-            None => Ok(None),
-        },
+    match find_kept(&Env::of([("HOME", home)]), session)? {
+        Found::One(file) => read_session(&file, session).map(Some),
+        Found::Several(_) | Found::Nothing => Ok(None),
     }
 }
 
@@ -108,13 +102,14 @@ impl Run<'_> {
                 urls: None,
             };
             let witness = look(&scene, &assertions)?;
+            let (reruns, test_commands) = self.own_runs(claim);
             let evidence = Evidence {
                 transcript: calls.transcript.as_ref(),
                 witness: &witness,
-                reruns: &self.reruns(&assertions),
+                reruns: &reruns,
                 contract: &[],
                 claim: &words,
-                test_commands: &self.test_commands(claim),
+                test_commands: &test_commands,
             };
             reconcile(&assertions, &evidence)
         };
@@ -129,77 +124,30 @@ impl Run<'_> {
         self.check(found)
     }
 
-    /// Our own runs of this judgement, as receipts for what the report says of tests and commands.
-    fn reruns(&self, assertions: &[Assertion]) -> Vec<Rerun> {
+    /// Our own runs of this judgement, as receipts for what the report says of tests and commands, and the project's test
+    /// commands among them.
+    fn own_runs(&self, claim: &Claim) -> (Vec<Rerun>, Vec<String>) {
         let receipts = self.recorder.receipts();
-        let mut reruns: Vec<Rerun> = receipts
-            .iter()
-            .filter_map(|receipt| match &receipt.fact {
-                Fact::Proof(proof) => Some(proof),
-                _ => None,
-            })
-            .filter_map(|proof| {
-                let subject = match &proof.proof {
-                    Proof::Test { name } => name.clone(),
-                    Proof::Run { command } => command.clone(),
-                    Proof::File { .. } => return None,
-                };
-                let (holds, observed) = (proof.on_claim, proof.observed.clone());
-                Some(Rerun { of: RerunOf::Proof(subject), holds, observed, tests: None, weak: None })
-            })
-            .collect();
-        if !assertions.is_empty() {
-            reruns.extend(self.rerun_of_tests());
-        }
-        reruns
-    }
-
-    fn rerun_of_tests(&self) -> Option<Rerun> {
-        let found = self.found(tests_run::ID)?;
-        let holds = match found.state {
-            State::Pass | State::Info => Some(true),
-            State::Deny => Some(false),
-            State::NotApplicable | State::Ask | State::Unknown => None,
-        };
-        let tree = self.recorder.receipts().iter().find_map(|receipt| match &receipt.fact {
-            Fact::Claim(claim) => Some(&claim.tree),
+        let proofs = receipts.iter().filter_map(|receipt| match &receipt.fact {
+            Fact::Proof(proof) => Rerun::of_proof(proof),
             _ => None,
-        })?;
-        let commands: Vec<(u32, String)> = self
-            .recorder
-            .receipts()
+        });
+        let runs: BTreeMap<u32, &CommandRecord> = receipts
             .iter()
             .filter_map(|receipt| match &receipt.fact {
-                Fact::Command(run) if run.purpose == Purpose::Tests && run.tree == *tree => {
-                    Some((receipt.id, format!("`{}` {}", run.command, run.ending.sentence())))
+                Fact::Command(run) if run.purpose == Purpose::Tests && run.tree == claim.tree => {
+                    Some((receipt.id, run))
                 }
                 _ => None,
             })
             .collect();
-        let listed = || {
-            self.recorder.receipts().iter().filter_map(|receipt| match &receipt.fact {
-                Fact::Tests(tests) if commands.iter().any(|(id, _)| *id == tests.command) => Some(tests),
-                _ => None,
-            })
-        };
-        let count = |fits: fn(CaseResult) -> bool| {
-            listed().flat_map(|tests| &tests.cases).filter(|case| fits(case.result)).count() as u64
-        };
-        let passed = count(|result| result == CaseResult::Passed);
-        let failed = count(|result| matches!(result, CaseResult::Failed | CaseResult::Errored));
-        let said: Vec<&str> = commands.iter().map(|(_, said)| said.as_str()).collect();
-        let tests = listed().next().is_some().then_some((passed, failed));
-        let observed = if said.is_empty() { found.note.clone() } else { said.join(", ") };
-        Some(Rerun { of: RerunOf::Tests, holds, observed, tests, weak: None })
-    }
-
-    /// The project's own test commands, as this judgement ran them.
-    fn test_commands(&self, claim: &Claim) -> Vec<String> {
-        let commands = self.recorder.receipts().iter().filter_map(|receipt| match &receipt.fact {
-            Fact::Command(run) if run.purpose == Purpose::Tests && run.tree == claim.tree => Some(run.command.clone()),
+        let told = receipts.iter().filter_map(|receipt| match &receipt.fact {
+            Fact::Tests(tests) if runs.contains_key(&tests.command) => Some(tests),
             _ => None,
         });
-        commands.collect()
+        let tests = self.found(tests_run::ID).map(|found| Rerun::of_tests(found, runs.values().copied(), told));
+        let commands = runs.values().map(|run| run.command.clone()).collect();
+        (proofs.chain(tests).collect(), commands)
     }
 }
 

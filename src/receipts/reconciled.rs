@@ -182,6 +182,11 @@ impl Reconciled {
     /// The name of its schema.
     pub const SCHEMA: &str = "countersign/reconcile/1";
 
+    /// How many assertions are backed.
+    pub fn backed(&self) -> usize {
+        self.rows.iter().filter(|row| row.standing == Standing::Backed).count()
+    }
+
     /// The unbacked assertions, as they go back to the worker.
     pub fn unbacked(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.standing == Standing::Unbacked)

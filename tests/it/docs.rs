@@ -105,7 +105,6 @@ fn gate_codes() -> String {
     })
 }
 
-/// The text with one marked block's content replaced; none if the marks are missing or stand twice.
 /// Every key that can be set, and the first sentence about it, from the schema.
 fn settings() -> String {
     let schema = serde_json::to_value(schemars::schema_for!(Settings)).unwrap();
@@ -135,6 +134,7 @@ fn keys(schema: &Value, of: &Value, above: &str, rows: &mut String) {
     }
 }
 
+/// The text with one marked block's content replaced; none if the marks are missing or stand twice.
 fn with_table(text: &str, name: &str, table: &str) -> Option<String> {
     let (open, close) = (format!("<!-- table:{name} -->"), "<!-- /table -->");
     let (head, rest) = text.split_once(&open)?;

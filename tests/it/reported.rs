@@ -7,17 +7,26 @@ use crate::support::{Crew, FakeVerifier, Outcome};
 use serde_json::Value;
 use std::ffi::OsStr;
 
-/// A report of success that sums the work up in these words.
-fn report(summary: &str) -> String {
+/// A report of success about these files.
+fn success(id: &str, summary: &str, outcome: &str, files: &[&str]) -> String {
+    // All but the first are tests; without any, the report says why.
+    let skipped = if files.len() == 1 { "a page" } else { "no" };
     let header = format!(
-        "RESULT: SUCCESS\nTASK_ID: {ID}\nSUMMARY: {summary}\nFILES_CHANGED: 2\n\
-         FILE_LIST: greeting.txt, checks/greets.sh\nADRS_WRITTEN: none\nTESTS_ADDED: 1\nTESTS_PASSING: yes\n\
-         TDD_SKIPPED: no\nCONCEPT_CANDIDATE: none\n"
+        "RESULT: SUCCESS\nTASK_ID: {id}\nSUMMARY: {summary}\nFILES_CHANGED: {}\nFILE_LIST: {}\nADRS_WRITTEN: none\n\
+         TESTS_ADDED: {}\nTESTS_PASSING: yes\nTDD_SKIPPED: {skipped}\nCONCEPT_CANDIDATE: none\n",
+        files.len(),
+        files.join(", "),
+        files.len() - 1,
     );
     format!(
-        "{header}````README_DELTA\n[]\n````\n````ADRS\n````\n````OUTCOME\n## Outcome\n\n{summary}\n````\n\
+        "{header}````README_DELTA\n[]\n````\n````ADRS\n````\n````OUTCOME\n## Outcome\n\n{outcome}\n````\n\
          ````BACKLOG_ITEMS\n````\n{header}RESULT_END\n"
     )
+}
+
+/// A report of the honest change that sums the work up in these words.
+fn report(summary: &str) -> String {
+    success(ID, summary, summary, &["greeting.txt", "checks/greets.sh"])
 }
 
 /// The honest change, reported in these words, with the calls of this session.
@@ -123,14 +132,7 @@ fn worker(crew: &Crew, summary: &str, calls: impl Fn(Session) -> Session) -> Out
     let id = "w-1";
     let session = Session::new(Form::Claude, &crew.worktree(id)).wrote("w-1.txt");
     let text = calls(session).text();
-    let header = format!(
-        "RESULT: SUCCESS\nTASK_ID: {id}\nSUMMARY: {summary}\nFILES_CHANGED: 1\nFILE_LIST: w-1.txt\nADRS_WRITTEN: none\n\
-         TESTS_ADDED: 0\nTESTS_PASSING: yes\nTDD_SKIPPED: a page\nCONCEPT_CANDIDATE: none\n"
-    );
-    let report = format!(
-        "{header}````README_DELTA\n[]\n````\n````ADRS\n````\n````OUTCOME\n## Outcome\n\nIt is there.\n````\n\
-         ````BACKLOG_ITEMS\n````\n{header}RESULT_END\n"
-    );
+    let report = success(id, summary, "It is there.", &["w-1.txt"]);
     let step = format!(
         "echo there > w-1.txt\nmkdir -p \"$HOME/.claude/projects/w\"\n\
          cat > \"$HOME/.claude/projects/w/{SESSION}.jsonl\" <<'END OF THE SESSION'\n{text}END OF THE SESSION\n\

@@ -125,7 +125,7 @@ pub fn transcript_folders(env: &Env) -> Vec<PathBuf> {
 
 /// Finds a session by its id alone: by the name of its file, else by what files say of themselves. Sub-agents' files are
 /// no sessions.
-pub fn find_by_id(folders: &[PathBuf], id: &str) -> Found {
+pub(super) fn find_by_id(folders: &[PathBuf], id: &str) -> Found {
     if id.is_empty() {
         return Found::Nothing;
     }

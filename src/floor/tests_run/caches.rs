@@ -7,6 +7,7 @@
 use super::setup::Step;
 use super::{Side, Site};
 use crate::config::TestSettings;
+use crate::host::digest::hex;
 use crate::host::path::{RepoPath, escape};
 use crate::host::room;
 use sha2::{Digest, Sha256};
@@ -186,7 +187,7 @@ fn key(site: &Site<'_>, steps: &[Step], places: &[PathBuf]) -> io::Result<String
             }
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }
 
 /// Copies a folder with its modes and links; anything that is neither file, folder nor link is an error.

@@ -2,8 +2,9 @@
 //!
 //! An entry lies in the shared git directory, which no box may write, and carries a mark made with a key that lies outside
 //! ([`Keepsake`]): one that somebody else wrote does not exist, and neither does one that is damaged, or whose log is.
-//! Without a box nothing is stored and nothing is believed, because the code under test could have written it. What may come out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that
-//! changed tracked files, or whose report could not be read.
+//! Without a box nothing is stored and nothing is believed, because the code under test could have written it. What may come
+//! out otherwise the next time is never stored: a run that was stopped, whose set-up failed, that changed tracked files, or
+//! whose report could not be read.
 
 use super::apart::Said;
 use super::attempt::{Repetition, Subject};

@@ -3,7 +3,6 @@
 
 use super::rules::{quote, raise};
 use super::version::Changed;
-use crate::floor::test_files::{LARGEST_SCANNED, syntax_of};
 use crate::receipts::Finding;
 
 /// What opens a definition that tests compare by.
@@ -16,10 +15,7 @@ const LONGEST: usize = 12;
 pub(super) fn look(changes: &[Changed<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for changed in changes {
-        let Some(version) = &changed.new else { continue };
-        if version.text.len() > LARGEST_SCANNED || syntax_of(version.path).is_none() {
-            continue;
-        }
+        let Some(version) = changed.new.as_ref().filter(|version| version.scanned().is_some()) else { continue };
         let lines: Vec<&str> = version.text.lines().collect();
         let added = changed.added_lines();
         let mut last = 0;

@@ -3,7 +3,7 @@
 use super::rules::{quote, raise};
 use super::version::{Changed, Version};
 use crate::floor::test_files::lexed::{Lexed, Syntax, Token, TokenKind};
-use crate::floor::test_files::{FileRole, TestDefinition, syntax_of};
+use crate::floor::test_files::{FileRole, TestDefinition};
 use crate::receipts::Finding;
 use std::collections::HashMap;
 
@@ -72,11 +72,7 @@ fn judge(version: &Version<'_>, exit: &Exit) -> Option<Finding> {
 }
 
 fn exits(version: &Version<'_>) -> Vec<Exit> {
-    let Some(syntax) =
-        syntax_of(version.path).filter(|_| version.text.len() <= crate::floor::test_files::LARGEST_SCANNED)
-    else {
-        return Vec::new();
-    };
+    let Some(syntax) = version.scanned() else { return Vec::new() };
     let lexed = Lexed::new(&version.text, syntax);
     let tokens = lexed.tokens(0..version.text.len());
     let mut found = Vec::new();

@@ -5,7 +5,7 @@
 use super::rules::{quote, raise};
 use super::version::{Changed, Version};
 use crate::floor::Inspection;
-use crate::floor::test_files::{FileRole, LARGEST_SCANNED, lexed::Syntax, syntax_of};
+use crate::floor::test_files::{FileRole, lexed::Syntax, syntax_of};
 use crate::host::git::GitError;
 use crate::host::path::RepoPath;
 use crate::receipts::Finding;
@@ -29,8 +29,9 @@ pub(super) fn look(on: &Inspection<'_>, changes: &[Changed<'_>]) -> Result<Vec<F
     let judged: Vec<(&Version<'_>, Vec<(usize, &str)>)> = changes
         .iter()
         .filter_map(|changed| Some((changed.new.as_ref()?, changed.added_lines())))
-        .filter(|(version, lines)| !lines.is_empty() && version.text.len() <= LARGEST_SCANNED)
-        .filter(|(version, _)| matches!(syntax_of(version.path), Some(Syntax::Python | Syntax::JavaScript)))
+        .filter(|(version, lines)| {
+            !lines.is_empty() && matches!(version.scanned(), Some(Syntax::Python | Syntax::JavaScript))
+        })
         .collect();
     if judged.is_empty() {
         return Ok(Vec::new());

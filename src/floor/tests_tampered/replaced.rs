@@ -3,7 +3,6 @@
 
 use super::rules::{quote, raise};
 use super::version::Changed;
-use crate::floor::test_files::{LARGEST_SCANNED, syntax_of};
 use crate::receipts::Finding;
 
 /// What assertions are called on; to assign to a part of one replaces it for everybody.
@@ -16,10 +15,7 @@ const MACROS: &[&str] =
 pub(super) fn look(changes: &[Changed<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for changed in changes {
-        let Some(version) = &changed.new else { continue };
-        if version.text.len() > LARGEST_SCANNED || syntax_of(version.path).is_none() {
-            continue;
-        }
+        let Some(version) = changed.new.as_ref().filter(|version| version.scanned().is_some()) else { continue };
         for (line, text) in changed.added_lines() {
             if is_replaced(text) {
                 let expected = "tests that are judged by their runner's own assertions; say why not";

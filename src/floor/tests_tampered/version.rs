@@ -2,7 +2,8 @@
 
 use crate::floor::Inspection;
 use crate::floor::reading::{new_file, old_file, text_or_empty};
-use crate::floor::test_files::{FileRole, Outline, TestFiles, outline};
+use crate::floor::test_files::lexed::Syntax;
+use crate::floor::test_files::{FileRole, LARGEST_SCANNED, Outline, TestFiles, outline, syntax_of};
 use crate::host::git::{Change, GitError};
 use crate::host::path::RepoPath;
 use std::collections::HashMap;
@@ -57,6 +58,11 @@ impl Version<'_> {
     /// True if a runner collects the tests that this file defines, as far as its path says.
     pub(super) fn is_collected(&self) -> bool {
         matches!(self.role, FileRole::Test | FileRole::Mixed { .. })
+    }
+
+    /// The language it is read in; none for one that is not read, for no program, and for a file too large to scan.
+    pub(super) fn scanned(&self) -> Option<Syntax> {
+        syntax_of(self.path).filter(|_| self.text.len() <= LARGEST_SCANNED)
     }
 
     /// A line, counted from 1; empty beyond the end.

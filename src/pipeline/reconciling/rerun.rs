@@ -4,11 +4,10 @@
 
 use super::{About, AssertionKind, Observer, VerifyError, wants_runs};
 use crate::claim::{Frozen, Sighting};
-use crate::floor::reconcile::{Rerun, RerunOf};
+use crate::floor::reconcile::{Rerun, first_finding};
 use crate::floor::tests_run::{self, Baseline, Plan, PlanError, Reuse, Side, TestsOutcome};
 use crate::floor::{Inspection, ReportState, criteria, secrets, tests_bite};
-use crate::receipts::{Bite, CaseResult, CheckReport, Purpose, State};
-use crate::task::Proof;
+use crate::receipts::{Bite, Purpose, State};
 use crate::worker::Assertion;
 use std::path::Path;
 
@@ -57,63 +56,28 @@ pub(super) fn run(
     }
     let asked = about.task().map_or_else(Vec::new, crate::task::Task::criteria);
     let proofs = criteria::evaluate(&inspection, &asked, &plan, &tests, logs.path());
-    ran.reruns.extend(proofs.proofs.iter().filter_map(|proven| {
-        let subject = match &proven.record.proof {
-            Proof::Test { name } => name.clone(),
-            Proof::Run { command } => command.clone(),
-            Proof::File { .. } => return None,
-        };
-        Some(Rerun {
-            of: RerunOf::Proof(subject),
-            holds: proven.record.on_claim,
-            observed: proven.record.observed.clone(),
-            tests: None,
-            weak: None,
-        })
-    }));
+    ran.reruns.extend(proofs.proofs.iter().filter_map(|proven| Rerun::of_proof(&proven.record)));
     Ok(ran)
 }
 
 fn of_tests(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Rerun {
-    let holds = match tests.report.state {
-        State::Pass | State::Info => Some(true),
-        State::Deny => Some(false),
-        State::NotApplicable | State::Ask | State::Unknown => None,
-    };
-    let count = |result: fn(CaseResult) -> bool| {
-        tests.tests(Side::Claim).flat_map(|record| &record.cases).filter(|case| result(case.result)).count() as u64
-    };
-    let listed = tests.tests(Side::Claim).next().is_some();
-    let passed = count(|result| result == CaseResult::Passed);
-    let failed = count(|result| matches!(result, CaseResult::Failed | CaseResult::Errored));
-    let commands = tests.runs.iter().filter(|run| run.side == Side::Claim && run.command.purpose == Purpose::Tests);
-    let said: Vec<String> =
-        commands.map(|run| format!("`{}` {}", run.command.command, run.command.ending.sentence())).collect();
-    let counted = if listed { format!(" ({passed} passed, {failed} failed)") } else { String::new() };
-    let why = first_finding(&tests.report).map_or_else(String::new, |why| format!(": {why}"));
-    let weak = (holds == Some(true)).then(|| weak(inspection, plan, tests, logs)).flatten();
-    Rerun {
-        of: RerunOf::Tests,
-        holds,
-        observed: format!("{}{counted}{why}", said.join(", ")),
-        tests: listed.then_some((passed, failed)),
-        weak,
+    let runs = tests.runs.iter().filter(|run| run.side == Side::Claim && run.command.purpose == Purpose::Tests);
+    let mut rerun = Rerun::of_tests(&tests.report, runs.map(|run| &run.command), tests.tests(Side::Claim));
+    if rerun.holds == Some(true) {
+        rerun.weak = weak(inspection, plan, tests, logs);
     }
+    rerun
 }
 
 /// Why the new tests prove little; nothing if one of them fails without the change, or if there are none.
 fn weak(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Option<String> {
     let bites = tests_bite::inspect(inspection, plan, (tests, Reuse::Nothing), &[], logs);
     if let Some(why) = first_finding(&bites.report) {
-        return Some(why);
+        return Some(why.to_owned());
     }
     let tests = bites.record?.tests;
     let proves = |bite: &Bite| bite.class.is_proof() && !bite.weak;
     let first = tests.first().filter(|_| !tests.iter().any(proves))?;
     let (count, word) = (tests.len(), first.class.word());
     Some(format!("none of the {count} new or changed tests fails without the change (`{}`: {word})", first.test.name))
-}
-
-fn first_finding(report: &CheckReport) -> Option<String> {
-    report.findings.iter().find(|finding| finding.state >= State::Ask).map(|finding| finding.observed.clone())
 }

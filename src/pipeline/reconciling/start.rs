@@ -1,7 +1,7 @@
 //! Which transcript, and what the work is measured against.
 
 use super::{ReconcileRequest, VerifyError};
-use crate::agent::transcript::{Found, Transcript, database_with, find_by_id, transcript_folders};
+use crate::agent::transcript::{Found, Transcript, find_kept, transcript_folders};
 use crate::host::Host;
 use crate::host::git::Repo;
 use crate::host::path::escape;
@@ -12,14 +12,11 @@ pub(super) fn transcript_of(request: &ReconcileRequest, host: &Host) -> Result<O
     let Some(id) = &request.session else {
         return Ok(request.transcript.as_ref().map(|file| request.start.join(file)));
     };
-    let folders = transcript_folders(&host.env);
     let refused = |why: String| VerifyError::NoSuchSession { id: escape(id.as_bytes()), why };
-    match find_by_id(&folders, id) {
+    match find_kept(&host.env, id)? {
         Found::One(file) => Ok(Some(file)),
         Found::Nothing => {
-            if let Some(database) = database_with(&host.env, id)? {
-                return Ok(Some(database));
-            }
+            let folders = transcript_folders(&host.env);
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
             Err(refused(format!("no transcript of it lies in {}", places.join(", "))))
         }
