@@ -10,17 +10,19 @@ use crate::worker::AssertionKind;
 /// The check's id.
 pub const ID: &str = "receipts";
 
-/// Denies what a receipt refutes. What nobody can tell is a question where the worker's calls were captured, or where the
-/// world outside would have to show it; without calls that is the rule and no suspicion, so it is only told.
-pub fn inspect(table: &Reconciled) -> CheckReport {
+/// Denies what a receipt refutes. What nobody can tell is a question where the worker's calls were captured, where they
+/// should have been and cannot be read (`doubt` says why; empty otherwise), or where the world outside would have to show
+/// it; without calls that is the rule and no suspicion, so it is only told.
+pub fn inspect(table: &Reconciled, doubt: &str) -> CheckReport {
     if table.rows.is_empty() {
         return CheckReport::not_applicable(ID, "the report says nothing in words that a receipt could bear out");
     }
-    let captured = table.ledger.is_some();
+    let captured = table.ledger.is_some() || !doubt.is_empty();
     let findings: Vec<Finding> = table.rows.iter().filter_map(|row| finding(row, captured)).collect();
     let calls = match &table.ledger {
         Some(ledger) => count(ledger.calls, "captured call"),
-        None => "no captured calls".to_owned(),
+        None if doubt.is_empty() => "no captured calls".to_owned(),
+        None => doubt.to_owned(),
     };
     CheckReport::of(ID, findings).noting(format!(
         "{} of {} backed; {calls}",

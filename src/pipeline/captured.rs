@@ -4,15 +4,14 @@ use super::asking::Asked;
 use super::judge::Run;
 use super::{CallsWord, VerifyError, VerifyRequest};
 use crate::agent::Sessions;
-use crate::agent::transcript::{
-    Found, Transcript, TranscriptError, files_of_session, find_kept, read_session, read_transcript,
-};
+use crate::agent::transcript::{Found, Transcript, files_of_session, find_kept, read_session, read_transcript};
 use crate::claim::Claim;
 use crate::claim::witness::{Scene, look};
 use crate::floor::reconcile::{Evidence, Rerun, reconcile};
 use crate::floor::{self, ReportState, tests_run};
 use crate::host::digest::digest;
 use crate::host::env::Env;
+use crate::host::path::escape;
 use crate::receipts::{CheckReport, CommandRecord, Fact, Purpose};
 use crate::worker::assertions::{claimed, gathered, implicit};
 use crate::worker::{Outcome, Report};
@@ -37,8 +36,8 @@ impl Calls {
     }
 }
 
-/// Reads the calls. A file that the user named must be readable; a session that a worker had every chance to spoil leaves
-/// its assertions to what is there.
+/// Reads the calls. A file that the user named must be readable. A session that `work` remembers was kept where its worker
+/// can write: one that is gone or spoilt refutes nothing, and what it would have shown is in doubt.
 pub(super) fn read(request: &VerifyRequest, asked: &Asked) -> Result<Calls, VerifyError> {
     match &request.calls {
         CallsWord::None => Ok(Calls::of(None, String::new())),
@@ -52,17 +51,21 @@ pub(super) fn read(request: &VerifyRequest, asked: &Asked) -> Result<Calls, Veri
                 return Ok(Calls::of(None, String::new()));
             };
             Ok(match of_session(&home, &session) {
-                Ok(transcript) => Calls::of(transcript, String::new()),
-                Err(why) => Calls::of(None, format!("the worker's session cannot be read: {why}")),
+                Ok(transcript) => Calls::of(Some(transcript), String::new()),
+                Err(why) => {
+                    let session = escape(session.as_bytes());
+                    Calls::of(None, format!("the tool calls of the worker's session {session} cannot be read: {why}"))
+                }
             })
         }
     }
 }
 
-fn of_session(home: &Path, session: &str) -> Result<Option<Transcript>, TranscriptError> {
-    match find_kept(&Env::of([("HOME", home)]), session)? {
-        Found::One(file) => read_session(&file, session).map(Some),
-        Found::Several(_) | Found::Nothing => Ok(None),
+fn of_session(home: &Path, session: &str) -> Result<Transcript, String> {
+    match find_kept(&Env::of([("HOME", home)]), session).map_err(|why| why.to_string())? {
+        Found::One(file) => read_session(&file, session).map_err(|why| why.to_string()),
+        Found::Several(files) => Err(format!("{} transcripts in its home fit", files.len())),
+        Found::Nothing => Err("no transcript of it lies in its home".to_owned()),
     }
 }
 
@@ -119,7 +122,7 @@ impl Run<'_> {
         if !calls.doubt.is_empty() {
             table.notes.push(calls.doubt.clone());
         }
-        let found = floor::receipts::inspect(&table);
+        let found = floor::receipts::inspect(&table, &calls.doubt);
         self.recorder.record(Fact::Reconciled(Box::new(table.without_secrets())))?;
         self.check(found)
     }

@@ -128,7 +128,7 @@ fn a_transcript_that_cannot_be_read_is_the_users_to_mend() {
 }
 
 /// A worker in the form of a known program, whose own transcript lies in the home that it was given.
-fn worker(crew: &Crew, summary: &str, calls: impl Fn(Session) -> Session) -> Outcome {
+fn worker(crew: &Crew, summary: &str, calls: impl Fn(Session) -> Session, last: &str) -> Outcome {
     let id = "w-1";
     let session = Session::new(Form::Claude, &crew.worktree(id)).wrote("w-1.txt");
     let text = calls(session).text();
@@ -136,7 +136,7 @@ fn worker(crew: &Crew, summary: &str, calls: impl Fn(Session) -> Session) -> Out
     let step = format!(
         "echo there > w-1.txt\nmkdir -p \"$HOME/.claude/projects/w\"\n\
          cat > \"$HOME/.claude/projects/w/{SESSION}.jsonl\" <<'END OF THE SESSION'\n{text}END OF THE SESSION\n\
-         cat > \"$COUNTERSIGN_REPORT\" <<'END OF THE REPORT'\n{report}END OF THE REPORT"
+         cat > \"$COUNTERSIGN_REPORT\" <<'END OF THE REPORT'\n{report}END OF THE REPORT\n{last}"
     );
     let mut events = turn("claude", "done", "w-1.txt");
     for event in &mut events {
@@ -153,12 +153,27 @@ fn worker(crew: &Crew, summary: &str, calls: impl Fn(Session) -> Session) -> Out
 #[test]
 fn the_conductor_holds_a_report_against_the_session_that_its_worker_kept() {
     let honest = Crew::of(1);
-    worker(&honest, "w-1.txt is made, all tests pass", |calls| calls.ran("sh run.sh", 0, "ok")).exits(0);
+    worker(&honest, "w-1.txt is made, all tests pass", |calls| calls.ran("sh run.sh", 0, "ok"), "").exits(0);
     let note = honest.noted("w-1");
     assert_eq!(note["reconciled"]["gate"], "verified", "the table travels in the note: {note:#}");
 
     let false_one = Crew::of(1);
-    let outcome = worker(&false_one, "w-1.txt is made; I pushed the branch to origin", |calls| calls).exits(3);
+    let outcome = worker(&false_one, "w-1.txt is made; I pushed the branch to origin", |calls| calls, "").exits(3);
     assert_eq!(false_one.landed("w-1.txt"), None, "nothing lands: {outcome}");
     assert!(outcome.stdout.contains("receipts"), "{outcome}");
+}
+
+#[test]
+fn a_worker_that_takes_its_transcript_away_leaves_a_question_and_not_a_pass() {
+    for (last, why) in [
+        ("rm -r \"$HOME/.claude/projects\"", "no transcript of it lies in its home"),
+        ("cp -r \"$HOME/.claude/projects/w\" \"$HOME/.claude/projects/v\"", "2 transcripts in its home fit"),
+    ] {
+        let crew = Crew::of(1);
+        let outcome = worker(&crew, "w-1.txt is made; I ran `npm run lint`", |calls| calls, last).exits(3);
+        assert_eq!(crew.landed("w-1.txt"), None, "nothing lands: {outcome}");
+        assert!(outcome.stdout.contains("suspicion"), "{outcome}");
+        let receipts = crew.repo.run(&["receipts", "w-1"]).exits(0);
+        assert!(receipts.stdout.contains(why), "{receipts}");
+    }
 }

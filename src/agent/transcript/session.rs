@@ -117,6 +117,8 @@ pub fn transcript_folders(env: &Env) -> Vec<PathBuf> {
         below(".qwen/projects"),
         below(".copilot/session-state"),
         below(".pi/agent/sessions"),
+        // In the homes that we give out.
+        below(".pi/sessions"),
     ]
     .into_iter()
     .flatten()
