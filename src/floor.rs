@@ -107,6 +107,8 @@ pub struct Inspection<'a> {
     pub layout: Option<Layout>,
     /// The worker's report.
     pub report: &'a ReportState,
+    /// Tests that the user's own flags let go (`--removes-tests`): globs as in a task's `removes-tests`.
+    pub removals: &'a [String],
 }
 
 impl<'a> Inspection<'a> {
@@ -124,6 +126,12 @@ impl<'a> Inspection<'a> {
     /// The object store cannot answer.
     pub fn in_claim(&self, path: &RepoPath) -> Result<Option<Vec<u8>>, GitError> {
         self.repo.file(&self.claim.tree, path, LARGEST_READ)
+    }
+
+    /// The globs of tests that may go: those of the task, and those of the user's flags.
+    pub fn removals(&self) -> impl Iterator<Item = &'a str> {
+        let of_task = self.task.map_or(&[][..], |task| &task.removes_tests);
+        of_task.iter().chain(self.removals).map(String::as_str)
     }
 
     /// The two trees, base first.

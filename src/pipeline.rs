@@ -60,6 +60,8 @@ pub struct VerifyRequest {
     pub verifier: Option<String>,
     /// The test command, if the user gave one.
     pub tests: Option<String>,
+    /// Tests that may go, as globs: the user's own word, beside the task's `removes-tests`.
+    pub removals: Vec<String>,
     /// Run no tests at all: no PASS can land then.
     pub no_tests: bool,
     /// Run everything even after a deny.
@@ -87,6 +89,7 @@ impl VerifyRequest {
             report: ReportWord::None,
             verifier: None,
             tests: None,
+            removals: Vec::new(),
             no_tests: false,
             all_checks: false,
             require_task: false,

@@ -116,6 +116,7 @@ impl Bites {
             task_path: None,
             layout: None,
             report: &report,
+            removals: &[],
         };
         let logs = self.logs.join(&changed.commit);
         let plan = self.plan(&claim, changed.files.iter().map(|(path, _)| path.as_str()))?;

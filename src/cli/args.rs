@@ -7,6 +7,7 @@ pub(crate) use conducting::{
 };
 
 use super::output::Format;
+use crate::config::glob::Glob;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -149,6 +150,9 @@ pub(crate) struct VerifyArgs {
     /// The test command, for a shell at the top of the tree.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) tests: Option<String>,
+    /// Tests that may go or be skipped, by file or name, as `removes-tests` in a task; may be given several times.
+    #[arg(long, value_name = "GLOB", value_parser = removal)]
+    pub(crate) removes_tests: Vec<String>,
     /// Run tests and verifier even if a cheap check already denies.
     #[arg(long)]
     pub(crate) all_checks: bool,
@@ -436,4 +440,8 @@ pub(crate) struct FetchArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn removal(glob: &str) -> Result<String, String> {
+    Glob::new(glob).map(|glob| glob.as_str().to_owned()).map_err(|why| why.to_string())
 }

@@ -59,6 +59,7 @@ fn request_of(args: VerifyArgs, start: PathBuf) -> anyhow::Result<VerifyRequest>
         report,
         verifier: args.verifier,
         tests: args.tests,
+        removals: args.removes_tests,
         no_tests: false,
         all_checks: args.all_checks,
         require_task: args.require == Some(Requirement::Task),

@@ -210,6 +210,7 @@ impl Scene {
             task_path: self.task.as_ref().map(|(path, _)| path),
             layout: self.layout,
             report: &self.report,
+            removals: &[],
         })
     }
 

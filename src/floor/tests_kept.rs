@@ -19,7 +19,7 @@ pub const ID: &str = "tests-kept";
 const MOST: usize = 100;
 
 /// What a person wants.
-const EXPECTED: &str = "every test that ran on the base runs on the claim, or `removes-tests: <glob>` in the task";
+const EXPECTED: &str = "every test that ran on the base runs on the claim, or `removes-tests: <glob>` in the task (without one: `--removes-tests`)";
 
 /// What the text of the changed files says about their tests.
 pub(in crate::floor) struct Text {
@@ -146,10 +146,10 @@ impl<'a> Findings<'a> {
         let was = if missing.failed { "it failed on the base" } else { "it passed on the base" };
         let now = if is_skipped { "is skipped on the claim" } else { "is not executed on the claim" };
         let told = format!("{was}{times} and {now}");
-        let Some(task) = self.on.task else { return deny(place, EXPECTED, told) };
-        if let Some(glob) = task.removes_tests.iter().find(|glob| declares(glob, path, missing)) {
+        if let Some(glob) = self.on.removals().find(|glob| declares(glob, path, missing)) {
             return info(place, format!("`removes-tests: {glob}`"), told);
         }
+        let Some(task) = self.on.task else { return deny(place, EXPECTED, told) };
         let asked = task.bullets.iter().any(|bullet| tests_tampered::speaks_of_removal(&bullet.criterion.text));
         if asked {
             let told = format!("{told}; the criteria speak of removing, the task does not declare which tests");

@@ -135,6 +135,7 @@ fn cache_key(
         &digest(&serde_json::to_vec(declined).unwrap_or_default()),
         if request.all_checks { "all" } else { "" },
         if request.no_tests { "no tests" } else { "" },
+        &digest(request.removals.join("\n").as_bytes()),
         &settled.verifier.files(&asked.repo),
         &around,
         env!("CARGO_PKG_VERSION"),
@@ -302,6 +303,7 @@ impl<'a> Run<'a> {
             task_path: task.and_then(|t| t.path.as_ref()),
             layout: self.asked.layout,
             report: &self.reported.state,
+            removals: &self.request.removals,
         }
     }
 

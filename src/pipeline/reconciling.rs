@@ -260,6 +260,7 @@ impl About<'_> {
             task_path: task.and_then(|task| task.path.as_ref()),
             layout: self.asked.layout,
             report,
+            removals: &[],
         }
     }
 

@@ -60,6 +60,7 @@ fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a Claim) -> I
         task_path: None,
         layout: None,
         report: &NO_REPORT,
+        removals: &[],
     }
 }
 

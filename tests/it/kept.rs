@@ -65,6 +65,23 @@ fn judged(trial: &Trial) -> Outcome {
 }
 
 #[test]
+fn without_a_task_the_user_says_which_tests_may_go() {
+    let four = [("one", "true\n"), ("two", "true\n"), ("three", "true\n")];
+    let trial = trial(&board(), &four);
+    remove(&trial, "checks/one.sh");
+    let run = |args: &[&str]| {
+        let words = [&["verify", "--floor", "--json", "--tests", "sh run-tests.sh"], args].concat();
+        trial.repo.run_with(&trial.worktree, &words, &[], b"")
+    };
+    tells(&run(&[]).exits(1), "tests-kept", &["deny checks::one: "]);
+    tells(&run(&["--removes-tests", "checks::two"]).exits(1), "tests-kept", &["deny checks::one: "]);
+    let told = run(&["--removes-tests", "checks/two.sh", "--removes-tests", "checks::one"]).exits(0);
+    assert_eq!(told.decision(), "floor-only", "{told}");
+    tells(&told, "tests-kept", &["info checks::one: "]);
+    run(&["--removes-tests", "["]).exits(2).says("--removes-tests");
+}
+
+#[test]
 fn run_count_drop_names_each_test_that_is_gone() {
     let four = [("one", "true\n"), ("two", "true\n"), ("three", "true\n"), ("four", "true\n")];
     let deleted = trial(&board(), &four);

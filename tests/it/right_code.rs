@@ -46,6 +46,7 @@ fn look<T>(ground: &Ground, settings: &Settings, judge: impl Fn(&Inspection<'_>)
         task_path: None,
         layout: None,
         report: &NO_REPORT,
+        removals: &[],
     })
 }
 

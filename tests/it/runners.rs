@@ -30,6 +30,7 @@ pub(crate) fn inspection<'a>(repo: &'a Repo, settings: &'a Settings, claim: &'a 
         task_path: None,
         layout: None,
         report: &NO_REPORT,
+        removals: &[],
     }
 }
 

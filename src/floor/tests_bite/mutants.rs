@@ -2,6 +2,8 @@
 //!
 //! Only tokens are looked at, no grammar: a mutant may fail to build, and then it does not count.
 
+mod bodies;
+
 use crate::floor::test_files::lexed::{Lexed, Syntax, Token, TokenKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,7 +41,34 @@ pub(super) fn mutants(text: &str, syntax: Syntax, lines: &BTreeSet<usize>) -> Ve
             found.push(Mutant { line, what, text: mutated });
         }
     }
+    let emptied = emptied(&lexed, &tokens, lines, &found);
+    found.extend(emptied);
     found
+}
+
+/// Functions with changed lines that hold none of these small wrongs do nothing.
+fn emptied(lexed: &Lexed<'_>, tokens: &[Token<'_>], lines: &BTreeSet<usize>, small: &[Mutant]) -> Vec<Mutant> {
+    let text = lexed.text;
+    let of = |body: bodies::Body| {
+        let whole = lexed.lines_of(&body.whole);
+        let is_changed = lines.range(whole.clone()).next().is_some();
+        if !is_changed || small.iter().any(|mutant| whole.contains(&mutant.line)) {
+            return None;
+        }
+        let (was, with) = (shortened(&text[body.range.clone()]), shortened(&body.with));
+        let what = if was.is_empty() { format!("`{with}` came first") } else { format!("`{was}` became `{with}`") };
+        let text = format!("{}{}{}", &text[..body.range.start], body.with, &text[body.range.end..]);
+        Some(Mutant { line: lexed.line_of(body.at), what, text })
+    };
+    bodies::bodies(lexed, tokens).into_iter().filter_map(of).collect()
+}
+
+/// More of a function is not shown.
+const SHOWN: usize = 60;
+
+fn shortened(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(SHOWN).collect()
 }
 
 /// At most `count` of them, spread over all.
@@ -257,7 +286,8 @@ mod tests {
     fn only_wanted_lines_are_touched_and_generics_are_left_alone() {
         let text = "fn a() -> Vec<u8> { b::<u8>() }\nfn c() -> bool { true }\n";
         let found = mutants(text, Syntax::Rust, &BTreeSet::from([1]));
-        assert!(found.is_empty(), "{found:?}");
+        let whats: Vec<&str> = found.iter().map(|mutant| mutant.what.as_str()).collect();
+        assert_eq!(whats, ["`b::<u8>()` became `Default::default()`"]);
         let found = mutants(text, Syntax::Rust, &BTreeSet::from([2]));
         assert_eq!((found.len(), found[0].line, found[0].what.as_str()), (1, 2, "`true` became `false`"));
     }

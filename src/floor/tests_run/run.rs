@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much of a command's standard output is read for test names.
-const CAPTURE: u64 = 64 << 20;
+const CAPTURE: u64 = 48 << 20;
 
 /// Which tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

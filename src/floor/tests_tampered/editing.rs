@@ -128,8 +128,7 @@ fn roots(on: &Inspection<'_>) -> Result<Vec<String>, GitError> {
 fn removed(on: &Inspection<'_>, changes: &[Changed<'_>], placed: Placed<'_>, old: &Version<'_>) -> Finding {
     let title = name(&placed.test.name);
     let place = old.at(placed.test.lines.start);
-    let declared =
-        on.task.and_then(|task| task.removes_tests.iter().find(|glob| declares(glob, old.path, placed.test)));
+    let declared = on.removals().find(|glob| declares(glob, old.path, placed.test));
     if let Some(glob) = declared {
         return raise(
             "removal-declared",
@@ -158,7 +157,7 @@ fn removed(on: &Inspection<'_>, changes: &[Changed<'_>], placed: Placed<'_>, old
         None => format!("test {title} is gone, and no other test has its body"),
     };
     let asked = on.task.is_some_and(|task| task.bullets.iter().any(|bullet| speaks_of_removal(&bullet.criterion.text)));
-    let expected = "the test, under any name or in any test file; or `removes-tests: <glob>` in the task";
+    let expected = "the test, under any name or in any test file; or `removes-tests: <glob>` in the task (without one: `--removes-tests`)";
     raise(if asked { "removal-asked" } else { "test-removed" }, place, expected, told)
 }
 
