@@ -387,18 +387,6 @@ pub(crate) enum AttestCommand {
         /// The landed commit.
         commit: String,
     },
-    /// Sign an approval of what `ci` holds, for exactly this head and base. The base's settings say whose counts.
-    Approve {
-        /// As `ci`.
-        #[arg(long, value_name = "REV")]
-        base: Option<String>,
-        /// As `ci`.
-        #[arg(long, value_name = "REV")]
-        head: Option<String>,
-        /// Why.
-        #[arg(long, value_name = "TEXT")]
-        why: String,
-    },
 }
 
 /// `attest show` and `attest verify`.

@@ -8,7 +8,6 @@ use crate::host::git::Repo;
 use crate::integrate::attest::{AllowedSigners, key_file, parse_bundle};
 use crate::pipeline::VerifyError;
 use crate::pipeline::attest::{NoteError, Standing, note_of, show_note, verify_note};
-use crate::pipeline::ci::{CiRequest, approve};
 use std::io::Read;
 use std::path::Path;
 
@@ -25,16 +24,6 @@ pub(super) fn run(
         AttestCommand::Show(args) => show(&args, start, host, console),
         AttestCommand::Verify(args) => verify(&args, start, host, console),
         AttestCommand::Export { commit } => export(&commit, start, host, console),
-        AttestCommand::Approve { base, head, why } => {
-            let request = CiRequest { start: start.to_owned(), base, head, require: None, verifier: None };
-            let (report, _) = approve(&request, &why, host, console)?;
-            let codes: Vec<&str> = report.reasons.iter().map(|reason| reason.code.as_str()).collect();
-            console.answer(&visible(&format!("approved on {}: {}", report.head, codes.join(", "))));
-            console.answer(
-                "push the notes (countersign push --evidence-only); the base's settings say whether this key counts",
-            );
-            Ok(ExitCode::Pass)
-        }
     }
 }
 

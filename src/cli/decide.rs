@@ -5,6 +5,7 @@ use super::console::{Console, visible};
 use super::exit_code::ExitCode;
 use crate::host::Host;
 use crate::host::env::Env;
+use crate::pipeline::ci::{CiRequest, approve};
 use crate::pipeline::ruling::{Pending, Ruled, RulingRequest, rule};
 use crate::pipeline::work::{DiscardRequest, discard};
 use crate::receipts::ruling::{Answer, Proof};
@@ -49,7 +50,8 @@ pub(super) enum NotAsked {
 }
 
 pub(super) fn run(args: &DecideArgs, start: PathBuf, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
-    let pending = Pending::read(&start, &args.task, host)?;
+    let Some(task) = &args.task else { return approve_range(args, start, host, console) };
+    let pending = Pending::read(&start, task, host)?;
     let Some(word) = args.answer else {
         if args.json {
             console.json(&pending)?;
@@ -71,7 +73,7 @@ pub(super) fn run(args: &DecideArgs, start: PathBuf, host: &Host, console: &mut 
     let ruled = rule(&request, &start, host)?;
     let given_up = if answer == Answer::Abort {
         let why = if why.is_empty() { format!("{} gave the work up", ruled.ruling.by) } else { why };
-        Some(discard(&DiscardRequest { start, task: args.task.clone(), into: args.into.clone(), why }, host)?)
+        Some(discard(&DiscardRequest { start, task: task.clone(), into: args.into.clone(), why }, host)?)
     } else {
         None
     };
@@ -105,6 +107,24 @@ fn show(pending: &Pending, console: &mut Console) {
     }
 }
 
+/// `decide --ci`: the signature is the proof, because whoever runs the gate was not there.
+fn approve_range(args: &DecideArgs, start: PathBuf, host: &Host, console: &mut Console) -> anyhow::Result<ExitCode> {
+    refuse_agents(&host.env)?;
+    let (base, head) = (args.base.clone(), args.head.clone());
+    let request = CiRequest { start, base, head, require: None, verifier: None };
+    let (report, _) = approve(&request, args.why.as_deref().unwrap_or_default(), host, console)?;
+    let codes: Vec<&str> = report.reasons.iter().map(|reason| reason.code.as_str()).collect();
+    console.answer(&visible(&format!("approved on {}: {}", report.head, codes.join(", "))));
+    console
+        .answer("push the notes (countersign push --evidence-only); the base's settings say whether this key counts");
+    Ok(ExitCode::Pass)
+}
+
+fn refuse_agents(env: &Env) -> Result<(), NotAsked> {
+    let mark = AGENT_MARKS.iter().find(|mark| env.get(mark).is_some_and(|value| !value.is_empty()));
+    mark.map_or(Ok(()), |mark| Err(NotAsked::Agent(mark)))
+}
+
 /// A terminal with a person at it, or a signature; never inside an agent's environment.
 fn proof(
     args: &DecideArgs,
@@ -113,9 +133,7 @@ fn proof(
     env: &Env,
     console: &mut Console,
 ) -> Result<Proof, NotAsked> {
-    if let Some(mark) = AGENT_MARKS.iter().find(|mark| env.get(mark).is_some_and(|value| !value.is_empty())) {
-        return Err(NotAsked::Agent(mark));
-    }
+    refuse_agents(env)?;
     if args.sign {
         return Ok(Proof::Signature);
     }

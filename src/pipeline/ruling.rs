@@ -95,7 +95,7 @@ pub enum RulingError {
     },
     /// The signature is nobody's.
     #[error(
-        "the signature is by nobody whom {SIGNERS_FILE} allows at the base {base}: add the key there in a commit of its own, or decide at a terminal"
+        "the signature is by nobody whom {SIGNERS_FILE} allows to sign commits at the base {base}: add the key there in a commit of its own (with `git` among its `namespaces`, if it names any), or decide at a terminal"
     )]
     NotAllowed {
         /// The base.

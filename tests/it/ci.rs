@@ -244,7 +244,7 @@ fn an_override_is_held_and_only_an_approver_of_the_base_releases_it() {
     });
     forge.force_notes();
     forge.job("ci", &[]).is("held", 3).because(&["override-landing", "over the verdict", "uncertified"]);
-    let words = ["attest", "approve", "--base", "origin/main", "--head", "pr", "--why", "seen, and wanted"];
+    let words = ["decide", "--ci", "--base", "origin/main", "--head", "pr", "--why", "seen, and wanted"];
     forge.git(&forge.top(), &["fetch", "-q", "origin"]);
     // The developer's own approval is none.
     forge.developer(&words).exits(0).says("approved on ");

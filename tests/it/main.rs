@@ -23,6 +23,7 @@ mod cases_index;
 mod change;
 mod ci;
 mod ci_cases;
+mod ci_conducted;
 mod collected;
 mod consult;
 mod decide;

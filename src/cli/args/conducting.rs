@@ -71,11 +71,22 @@ fn agent_word(word: &str) -> Result<AgentWord, String> {
 #[derive(Debug, Args)]
 pub(crate) struct DecideArgs {
     /// The task's id.
-    pub(crate) task: String,
+    #[arg(required_unless_present = "ci")]
+    pub(crate) task: Option<String>,
     /// The answer; without one the findings are shown. `approve` lands the claim in spite of all of them; with `--finding`
     /// those are to be mended, and the other questions are declined.
     #[arg(value_enum)]
     pub(crate) answer: Option<AnswerWord>,
+    /// Sign an approval of what `countersign ci` holds, for exactly this head and base. The base's settings say whose
+    /// counts.
+    #[arg(long, requires = "why", conflicts_with_all = ["task", "answer", "finding", "into", "json"])]
+    pub(crate) ci: bool,
+    /// With --ci: as `ci --base`.
+    #[arg(long, value_name = "REV", requires = "ci")]
+    pub(crate) base: Option<String>,
+    /// With --ci: as `ci --head`.
+    #[arg(long, value_name = "REV", requires = "ci")]
+    pub(crate) head: Option<String>,
     /// A finding, by its id (F1, F2, …); may be given several times.
     #[arg(long, value_name = "ID")]
     pub(crate) finding: Vec<String>,

@@ -258,7 +258,7 @@ impl Gate<'_> {
             }
             let (from, to) = (range.from.short(), range.to.short());
             let said = format!(
-                "{from}..{to} ({}, {}) was never certified: judge a range that starts at or before it, e.g. countersign ci --base {from}",
+                "{from}..{to} ({}, {}) was never certified: judge a range that starts at or before it, e.g. countersign ci --base {from} --require verified --attest, and push its note",
                 range.task, range.why
             );
             findings.push(bare("uncertified", State::Ask, range.to.as_str(), &said));

@@ -1,0 +1,154 @@
+//! Landings that the conductor really made, pushed to a bare remote, before the gate in another clone.
+
+use crate::support::{Crew, Outcome, TestRepo};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const HONEST: &str = "echo made > \"$id.txt\"\nreport \"$id.txt\"\n";
+const WORK: [&str; 3] = ["work", "--agent", "worker=scripted"];
+
+/// A board with a remote, and keys for who works, who leads and the job.
+struct Story {
+    crew: Crew,
+    remote: PathBuf,
+    base: String,
+}
+
+impl Story {
+    fn new(tasks: usize, gate: &str) -> Self {
+        let crew = Crew::on(TestRepo::new(), tasks);
+        let repo = &crew.repo;
+        let mut signers = String::new();
+        std::fs::create_dir_all(repo.root().join("keys")).unwrap();
+        for name in ["conductor", "lead", "ci"] {
+            let file = repo.root().join("keys").join(name);
+            let made = repo
+                .command("ssh-keygen", repo.root())
+                .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"])
+                .arg(&file)
+                .status();
+            assert!(made.unwrap().success(), "ssh-keygen is needed");
+            let public = std::fs::read_to_string(file.with_extension("pub")).unwrap();
+            signers.push_str(&format!("{name}@example.invalid namespaces=\"countersign,git\" {public}"));
+        }
+        repo.write(".agentheim/allowed_signers", signers);
+        let settings = std::fs::read_to_string(repo.path().join(".agentheim/countersign.yaml")).unwrap();
+        repo.write(".agentheim/countersign.yaml", format!("{settings}{gate}"));
+        let base = repo.commit("who may sign");
+        let remote = repo.root().join("remote.git");
+        repo.git(&["init", "-q", "--bare", "--initial-branch=main", remote.to_str().unwrap()]);
+        repo.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+        repo.git(&["push", "-q", "-u", "origin", "main"]);
+        let story = Self { crew, remote, base };
+        story.sign_with(&story.crew.repo.path(), "conductor");
+        story
+    }
+
+    fn sign_with(&self, clone: &Path, name: &str) {
+        let file = self.crew.repo.root().join("keys").join(name);
+        self.crew.repo.git_in(clone, &["config", "gpg.format", "ssh"]);
+        self.crew.repo.git_in(clone, &["config", "user.signingkey", file.to_str().unwrap()]);
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        self.crew.repo.run(args)
+    }
+
+    /// A fresh clone with the evidence.
+    fn clone_as(&self, name: &str) -> PathBuf {
+        let place = self.crew.repo.root().join(name);
+        let repo = &self.crew.repo;
+        repo.git_in(repo.root(), &["clone", "-q", self.remote.to_str().unwrap(), place.to_str().unwrap()]);
+        self.sign_with(&place, "ci");
+        repo.run_with(&place, &["fetch"], &[], b"").exits(0);
+        place
+    }
+
+    /// The gate over `base..origin/main` in a clone.
+    fn gate(&self, clone: &Path, base: &str, more: &[&str]) -> (Outcome, Value) {
+        let words = [&["ci", "--format", "json", "--base", base, "--head", "origin/main"], more].concat();
+        let outcome = self.crew.repo.run_with(clone, &words, &[], b"");
+        let document = serde_json::from_str(&outcome.stdout).unwrap_or_else(|why| panic!("{why}\n{outcome}"));
+        (outcome, document)
+    }
+
+    fn tip(&self) -> String {
+        self.crew.repo.git(&["rev-parse", "main"])
+    }
+}
+
+#[track_caller]
+fn is((outcome, document): &(Outcome, Value), decision: &str, words: &[&str]) {
+    assert_eq!(document["decision"], decision, "{outcome}");
+    let all = format!("{} {}", document["reasons"], document["findings"]);
+    for word in words {
+        assert!(all.contains(word), "`{word}` is not said\n{outcome}");
+    }
+}
+
+const ATTESTED: &[&str] = &["--require", "attested"];
+
+#[test]
+fn what_the_conductor_landed_passes_in_another_clone_by_its_notes_alone() {
+    let story = Story::new(2, "");
+    story.crew.worker(HONEST);
+    story.run(&WORK).exits(0);
+    story.run(&["push"]).exits(0);
+    let clone = story.clone_as("job");
+    let gated = story.gate(&clone, &story.base, ATTESTED);
+    is(&gated, "pass", &[]);
+    for task in ["w-1", "w-2"] {
+        let told = gated.1["tasks"].as_array().unwrap().iter().find(|told| told["id"] == task);
+        assert_eq!(told.unwrap()["evidence"], "attested", "{}", gated.0);
+    }
+}
+
+#[test]
+fn a_landing_with_no_verify_is_held_until_a_signed_judgement_of_the_gate_covers_it_for_good() {
+    let story = Story::new(3, "");
+    story.crew.worker(HONEST);
+    story.run(&[&WORK[..], &["w-1", "--no-verify"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    let landed = story.tip();
+    let clone = story.clone_as("job");
+    is(&story.gate(&clone, &story.base, ATTESTED), "held", &["no-verify-landing", "uncertified", "--attest"]);
+    // What lands later carries it on.
+    story.run(&[&WORK[..], &["w-2"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    let later = story.clone_as("later");
+    is(&story.gate(&later, &landed, ATTESTED), "held", &["uncertified"]);
+    // A judgement whose diff starts where the range does covers it; its signed note says so to every later run.
+    let gated = story.gate(&later, &story.base, &["--require", "verified", "--attest"]);
+    is(&gated, "pass", &[]);
+    story.crew.repo.run_with(&later, &["push", "--evidence-only"], &[], b"").exits(0);
+    story.run(&["fetch"]).exits(0);
+    let certified = story.tip();
+    story.run(&[&WORK[..], &["w-3"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    let last = story.clone_as("last");
+    let gated = story.gate(&last, &certified, ATTESTED);
+    is(&gated, "pass", &[]);
+}
+
+#[test]
+fn a_landing_over_a_fail_is_held_until_somebody_whom_the_base_allows_approves_this_head() {
+    let story = Story::new(1, "gate: {approvers: ['lead@*']}\n");
+    story.crew.worker("echo made > other.txt\nreport other.txt\n");
+    story.run(&WORK).exits(3);
+    story.run(&["decide", "w-1", "approve", "--sign", "--why", "the file comes later"]).exits(0).says("override");
+    story.run(&[&WORK[..], &["w-1"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    let clone = story.clone_as("job");
+    is(&story.gate(&clone, &story.base, ATTESTED), "held", &["override-landing", "uncertified"]);
+    let words = ["decide", "--ci", "--base", &story.base, "--head", "main", "--why", "seen, and wanted"];
+    // Neither an agent nor a key that the base names no approver releases it.
+    let mark: &[(&str, &std::ffi::OsStr)] = &[("CLAUDECODE", "1".as_ref())];
+    story.crew.repo.run_with(&story.crew.repo.path(), &words, mark, b"").exits(2).says("an agent's environment");
+    story.run(&words).exits(0);
+    story.run(&["push", "--evidence-only"]).exits(0);
+    is(&story.gate(&story.clone_as("job-2"), &story.base, ATTESTED), "held", &["override-landing"]);
+    story.sign_with(&story.crew.repo.path(), "lead");
+    story.run(&words).exits(0).says("approved on ");
+    story.run(&["push", "--evidence-only"]).exits(0);
+    is(&story.gate(&story.clone_as("job-3"), &story.base, ATTESTED), "pass", &["approved", "lead@example.invalid"]);
+}
