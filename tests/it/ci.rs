@@ -296,6 +296,33 @@ fn a_change_without_a_task_is_judged_by_floor_and_tests_and_the_base_says_whethe
 }
 
 #[test]
+fn a_link_a_right_to_be_executed_and_a_submodule_are_free_in_no_folder() {
+    type Deed = fn(&Forge);
+    let deeds: [Deed; 3] = [
+        |forge| std::os::unix::fs::symlink("../run.sh", forge.top().join("docs/link.md")).unwrap(),
+        |forge| {
+            let page = forge.top().join("docs/page.md");
+            std::fs::set_permissions(page, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        },
+        |forge| {
+            let pointer = format!("160000,{},docs/sub", forge.stage.base);
+            forge.git(&forge.top(), &["update-index", "--add", "--cacheinfo", &pointer]);
+            std::fs::create_dir(forge.top().join("docs/sub")).unwrap();
+        },
+    ];
+    for deed in deeds {
+        let forge = Forge::new("gate: {free: ['docs/**']}\n");
+        forge.base_moves("docs/page.md", "a page\n");
+        forge.git(&forge.top(), &["reset", "-q", "--hard", "origin/main"]);
+        forge.commit("docs/more.md", "words\n", "docs");
+        forge.job("ci", ATTESTED).is("pass", 0).because(&["free"]);
+        deed(&forge);
+        forge.commit("docs/more.md", "more words\n", "docs and something else");
+        forge.job("ci-2", ATTESTED).is("held", 3).because(&["not-attested"]);
+    }
+}
+
+#[test]
 fn a_task_without_a_verdict_is_judged_here_or_held() {
     let forge = Forge::new("");
     forge.commit("done.txt", "done\n", "feature(w): it is done [w-001]");

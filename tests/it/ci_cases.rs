@@ -202,6 +202,42 @@ fn want_25_evidence_is_portable() {
     assert!(!jsonschema::is_valid(&schema(&schemas, "statement"), &serde_json::json!({"_type": "x"})));
 }
 
+#[test]
+fn sarif_is_valid_by_the_published_schema_and_reads_into_its_types() {
+    // The schema of the standard's own repository, as the crate `serde-sarif` carries it.
+    let home = crate::support::variable("CARGO_HOME").map(std::path::PathBuf::from);
+    let home = home.or_else(|| Some(std::path::PathBuf::from(crate::support::variable("HOME")?).join(".cargo")));
+    let registries = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok()).into_iter().flatten();
+    let published = registries
+        .filter_map(|registry| {
+            std::fs::read_to_string(registry.ok()?.path().join("serde-sarif-0.8.0/src/schema.json")).ok()
+        })
+        .next();
+    let Some(published) = published else { return crate::support::skip("cargo keeps no sources of serde-sarif here") };
+    // One pattern of it, that of a language's name, has a bracket too many and is no regular expression.
+    let published = published.replace("{2}]?$", "{2}$");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&published).unwrap()).unwrap();
+    assert!(!validator.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{"tool": {}}]})), "it refuses things");
+    let forge = Forge::landed("");
+    let clone = forge.clone_as("ci", &[]);
+    forge.run(&clone, &["fetch"]).exits(0);
+    let judge = |head: &str, code| {
+        let words = ["ci", "--format", "sarif", "--base", "origin/main", "--head", head];
+        forge.run(&clone, &words).exits(code).json()
+    };
+    let passing = judge("origin/pr", 0);
+    std::fs::remove_file(forge.top().join("tests/there.sh")).unwrap();
+    let broken = forge.commit("value.txt", "2\n", "chore: break it <&> \u{202e}\"");
+    forge.git(&clone, &["fetch", "-q", "origin"]);
+    for document in [passing, judge(&broken, 1)] {
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|why| format!("{}: {why}", why.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
+        let typed: serde_sarif::sarif::Sarif = serde_json::from_value(document).unwrap();
+        assert_eq!(typed.runs.len(), 1);
+    }
+}
+
 fn schema(schemas: &Value, name: &str) -> Value {
     let mut schema = schemas.clone();
     schema["$ref"] = format!("#/$defs/{name}").into();

@@ -21,6 +21,16 @@ use crate::integrate::likeness::foreign_paths;
 use crate::pipeline::{Fault, Observer, Outcome, TaskWord, VerifyError};
 use crate::receipts::{Reason, State};
 
+/// True if a file was written, changed or removed, and nothing else: a link, a submodule's pointer and a new right to be
+/// executed reach beyond the folder that they lie in.
+fn is_plain(change: &Change) -> bool {
+    match change.new_mode.as_str() {
+        "100644" | "000000" => true,
+        "100755" => change.old_mode == "100755",
+        _ => false,
+    }
+}
+
 /// Judges a range.
 ///
 /// # Errors
@@ -136,7 +146,8 @@ impl Gate<'_> {
         if paths.is_empty() {
             return self.range.settings.gate.free.iter().any(|glob| glob == "**");
         }
-        paths.iter().all(|path| free.iter().any(|glob| glob.matches(path)))
+        let plain = self.range.changed.iter().all(is_plain);
+        plain && paths.iter().all(|path| free.iter().any(|glob| glob.matches(path)))
     }
 
     fn reach(&mut self, search: &mut Search<'_>, of_head: Option<Chain>, wanted: &[Wanted]) -> Result<Reach, CiError> {
