@@ -207,12 +207,10 @@ fn sarif_is_valid_by_the_published_schema_and_reads_into_its_types() {
     // The schema of the standard's own repository, as the crate `serde-sarif` carries it.
     let home = crate::support::variable("CARGO_HOME").map(std::path::PathBuf::from);
     let home = home.or_else(|| Some(std::path::PathBuf::from(crate::support::variable("HOME")?).join(".cargo")));
-    let registries = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok()).into_iter().flatten();
-    let published = registries
-        .filter_map(|registry| {
-            std::fs::read_to_string(registry.ok()?.path().join("serde-sarif-0.8.0/src/schema.json")).ok()
-        })
-        .next();
+    let mut registries = home.and_then(|home| std::fs::read_dir(home.join("registry/src")).ok()).into_iter().flatten();
+    let published = registries.find_map(|registry| {
+        std::fs::read_to_string(registry.ok()?.path().join("serde-sarif-0.8.0/src/schema.json")).ok()
+    });
     let Some(published) = published else { return crate::support::skip("cargo keeps no sources of serde-sarif here") };
     // One pattern of it, that of a language's name, has a bracket too many and is no regular expression.
     let published = published.replace("{2}]?$", "{2}$");

@@ -63,6 +63,27 @@ fn what_the_calls_and_our_own_run_bear_out_is_backed_and_lands() {
 }
 
 #[test]
+fn fewer_tests_than_our_run_has_may_be_the_authors_own_and_more_are_false() {
+    // Ours has two: one that was there, and the author's.
+    let own = "All 1 tests pass.";
+    let standing = |outcome: &Outcome| {
+        let rows = rows(outcome);
+        rows.iter().find(|(kind, _)| kind == "test-green").unwrap_or_else(|| panic!("{outcome}")).1.clone()
+    };
+    let (_trial, silent) = said(own, None);
+    assert_eq!(standing(&silent), "unverifiable", "{silent}");
+    silent.decides("land", &["verified"]);
+    let (_trial, shown) = said(own, Some(&|calls| calls.ran("pytest checks", 0, "==== 1 passed in 0.10s ====")));
+    assert_eq!(standing(&shown), "backed", "{shown}");
+    shown.decides("land", &["verified"]);
+    let (_trial, other) = said(own, Some(&|calls| calls.ran("pytest checks", 0, "==== 7 passed in 0.10s ====")));
+    assert_eq!(standing(&other), "unverifiable", "{other}");
+    other.decides("hold", &["suspicion"]);
+    let (_trial, more) = said("All 3 tests pass.", None);
+    more.decides("send-back", &["receipts"]);
+}
+
+#[test]
 fn a_report_of_a_push_that_no_call_made_goes_back_before_anybody_is_asked() {
     let trial = Trial::new(&["It says hello"]).honest();
     let fake = FakeVerifier::passing(ID, &["C1 It says hello — covered by test:greets"]);

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const RERUN: &str = "countersign reconcile --rerun";
 
 pub(super) fn tests_green(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
-    if let Some(found) = by_our_run(assertion, evidence) {
+    if let Some(found) = by_our_run(assertion, evidence, calls) {
         return found;
     }
     let run: Vec<(&Ran<'_>, Scope)> = calls
@@ -56,7 +56,7 @@ fn no_run(evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
     Found::missing(calls, &words).wanting("run the tests after the last edit").wanting(RERUN)
 }
 
-fn by_our_run(assertion: &Assertion, evidence: &Evidence<'_>) -> Option<Found> {
+fn by_our_run(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Calls<'_>) -> Option<Found> {
     if !assertion.expected.failures.is_empty() {
         return None;
     }
@@ -73,8 +73,16 @@ fn by_our_run(assertion: &Assertion, evidence: &Evidence<'_>) -> Option<Found> {
         (Some(true), Some(count), Some((passed, _))) if passed < count => {
             Found::unbacked(LedgerMatch::NotAsked, format!("{words}; {count} were claimed"))
         }
+        // "All 5 tests pass" may mean the author's own: more that pass are no contradiction.
         (Some(true), Some(count), Some((passed, _))) if assertion.expected.whole && passed != count => {
-            Found::unbacked(LedgerMatch::NotAsked, format!("{words}; all {count} were claimed"))
+            let words = format!("{words}; all {count} were claimed");
+            match calls.ran.iter().find(|ran| passed_so_many(ran, count, evidence, calls)) {
+                Some(ran) => {
+                    let words = format!("{words}, and `{}` ran so many", shown(&ran.step.words));
+                    Found::backed(LedgerMatch::Yes, words).receipt(calls.receipt(ran.event))
+                }
+                None => Found::unverifiable(LedgerMatch::NotAsked, words).wanting("say which tests are meant"),
+            }
         }
         (Some(true), Some(count), None) => Found::unverifiable(
             LedgerMatch::NotAsked,
@@ -88,6 +96,14 @@ fn by_our_run(assertion: &Assertion, evidence: &Evidence<'_>) -> Option<Found> {
         },
     };
     Some(found.receipt(receipt))
+}
+
+/// True for a green run of tests that printed this count, after the last edit.
+fn passed_so_many(ran: &Ran<'_>, count: u64, evidence: &Evidence<'_>, calls: &Calls<'_>) -> bool {
+    !ran.event.rolled_back
+        && programs::tests(&ran.step.words, evidence.test_commands).is_some()
+        && unfit(calls, ran, "", None).is_none()
+        && counts::counts(&ran.event.output).is_some_and(|counts| counts.passed == count && counts.failed == 0)
 }
 
 fn is_red(event: &ToolEvent) -> bool {
