@@ -7,6 +7,7 @@
 //!
 //! [`PROGRAMS`] has one table for each program we know; [`ask`] is the one skeleton around all of them.
 
+pub mod acp;
 mod adapter;
 mod aftermath;
 mod arguments;
@@ -71,6 +72,8 @@ pub struct Question<'a> {
     pub report: Option<&'a Path>,
     /// How long one try may take.
     pub wall: Duration,
+    /// How long it may be silent on both outputs.
+    pub idle: Option<Duration>,
     /// How often it is tried again after a failure that it types as transient.
     pub retries: Retries,
     /// How many bytes of its output the log keeps.
@@ -130,7 +133,8 @@ impl Silence {
     /// True if the program could not answer, and another one might: it did not run, or its service failed. A program
     /// that answered badly is never passed over for another.
     pub fn is_outage(&self) -> bool {
-        self.code.starts_with("failed-") || matches!(self.code, "not-started" | "exited" | "signalled" | "timed-out")
+        self.code.starts_with("failed-")
+            || matches!(self.code, "not-started" | "exited" | "signalled" | "timed-out" | "idle")
     }
 }
 

@@ -285,6 +285,8 @@ pub struct LimitSettings {
     pub boot_seconds: u64,
     /// Wall-clock seconds of one verifier run.
     pub verifier_seconds: u64,
+    /// Seconds that an agent may print nothing at all; 0 sets no such limit.
+    pub agent_idle_seconds: u64,
     /// How often an agent is tried again after a failure that it types as transient.
     pub agent_retries: u32,
     /// Seconds before the first of these; twice as long before each further one.
@@ -293,6 +295,13 @@ pub struct LimitSettings {
     pub brief_bytes: u64,
     /// Bytes of one log that are kept (half its head, half its tail).
     pub log_bytes: u64,
+}
+
+impl LimitSettings {
+    /// How long an agent may be silent, if that is limited.
+    pub fn agent_idle(&self) -> Option<std::time::Duration> {
+        (self.agent_idle_seconds > 0).then(|| std::time::Duration::from_secs(self.agent_idle_seconds))
+    }
 }
 
 impl Default for LimitSettings {
@@ -304,6 +313,7 @@ impl Default for LimitSettings {
             worker_seconds: 7_200,
             boot_seconds: 60,
             verifier_seconds: 1_800,
+            agent_idle_seconds: 1_800,
             agent_retries: 2,
             agent_pause_seconds: 5,
             brief_bytes: 400_000,

@@ -1,5 +1,6 @@
 //! The `countersign` program.
 
+use countersign::agent::acp;
 use countersign::cli::{self, ExitCode};
 use countersign::host::cancel::Cancel;
 use countersign::host::process::drive;
@@ -16,6 +17,10 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|first| first == drive::DRIVE_ARGUMENT) {
         let told = drive::serve(std::io::stdin()).map(|transcript| std::io::stdout().write_all(&transcript));
         return if matches!(told, Some(Ok(()))) { ExitCode::Pass } else { ExitCode::Bug };
+    }
+    if words.get(1).is_some_and(|first| first == acp::RELAY_ARGUMENT) {
+        let told = acp::serve(std::io::stdin(), std::io::stdout());
+        return if told.is_ok() { ExitCode::Pass } else { ExitCode::Bug };
     }
     let cancel = Cancel::new();
     listen(&cancel);

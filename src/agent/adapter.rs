@@ -1,8 +1,7 @@
 //! The ways of talking to a program.
 
 use super::LARGEST_ANSWER;
-use super::program::Program;
-use super::stream::Stream;
+use super::stream::{Reader, Stream};
 use super::told::{End, Told};
 use crate::host::process::Ended;
 
@@ -45,8 +44,8 @@ pub(super) struct Streamed {
 }
 
 impl Streamed {
-    pub(super) fn of(program: &'static Program, brief: Vec<u8>) -> Self {
-        Self { brief, stream: Stream::of(program) }
+    pub(super) fn read_by(read: Reader, brief: Vec<u8>) -> Self {
+        Self { brief, stream: Stream::read_by(read) }
     }
 }
 

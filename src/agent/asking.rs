@@ -1,22 +1,21 @@
 //! The one skeleton: a home, a launch, an ear, a judgement of how it ended; again after a transient failure, and afresh
 //! where a session could not go on.
 
-use super::adapter::{Adapter, Plain, Streamed};
+mod starting;
+
 use super::aftermath::complete;
 use super::choice::AgentKind;
 use super::command::is_of_the_claim;
 use super::home::Home;
-use super::program::{Fill, Program, Session, arguments};
+use super::program::Session;
 use super::record::{AgentRecord, Resumed, TryRecord};
 use super::role::Role;
 use super::session::{Identity, uuid};
 use super::told::{End, Fault, Told};
-use super::{AgentReply, LARGEST_ANSWER, Question, REPORT_VARIABLE, WITHIN_VARIABLE};
+use super::{AgentReply, LARGEST_ANSWER, Question};
 use crate::host::Host;
-use crate::host::process::{self, Ended, Ending, Launch, Limits, LogFile, run_watched};
-use crate::host::sandbox::{Level, Network, Profile};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use crate::host::process::{self, Ended, Ending, LogFile, run_watched};
+use crate::host::sandbox::Level;
 use std::time::Duration;
 
 /// Which session a try belongs to.
@@ -58,7 +57,7 @@ impl<'a> Asking<'a> {
     }
 
     fn run(&mut self) -> Result<(Ended, Told), String> {
-        if let AgentKind::Command(command) = &self.question.agent.kind
+        if let Some(command) = self.question.agent.kind.command()
             && let Some(why) = is_of_the_claim(command, self.question.room)
         {
             return Err(why);
@@ -106,7 +105,12 @@ impl<'a> Asking<'a> {
     }
 
     fn can_resume(&self) -> bool {
-        matches!(self.question.agent.kind, AgentKind::Program(program) if !program.resume.is_empty())
+        match &self.question.agent.kind {
+            AgentKind::Program(program) => !program.resume.is_empty(),
+            // Whether it can is told by the agent, once it is asked.
+            AgentKind::Acp(_) => true,
+            AgentKind::Command(_) => false,
+        }
     }
 
     fn fresh(&self) -> Result<Plan, String> {
@@ -140,7 +144,15 @@ impl<'a> Asking<'a> {
             (Plan::Resume(_), _) => Ok(plan),
             (Plan::Fresh(_), Some(session)) if worker && told.began && self.can_resume() => {
                 let (name, session) = (agent.name.clone(), session.clone());
-                Ok(Plan::Resume(Identity { agent: name, version: None, model: agent.model.clone(), session, turns: 0 }))
+                let model = agent.model.clone();
+                Ok(Plan::Resume(Identity {
+                    agent: name,
+                    version: None,
+                    model,
+                    session,
+                    turns: 0,
+                    without_transcript: false,
+                }))
             }
             (Plan::Fresh(_), _) => self.fresh(),
         }
@@ -153,10 +165,10 @@ impl<'a> Asking<'a> {
             None => None,
         };
         let mut home = Home::new(host, kept.as_deref())?;
-        if let AgentKind::Program(program) = question.agent.kind {
+        if let Some(program) = question.agent.kind.program() {
             home.furnish(host, program, question.role)?;
         }
-        let mut adapter = self.adapter();
+        let mut adapter = self.adapter(plan, &home)?;
         let launch = self.launch(plan, &home, adapter.as_ref())?;
         let ended = run_watched(host, &launch, &mut |stream, bytes| {
             if stream == process::Stream::Out {
@@ -169,78 +181,6 @@ impl<'a> Asking<'a> {
         }
         self.notes = home.settle_up();
         Ok((ended, told))
-    }
-
-    fn adapter(&self) -> Box<dyn Adapter> {
-        let brief = self.question.brief.to_vec();
-        match &self.question.agent.kind {
-            AgentKind::Command(_) => Box::new(Plain(brief)),
-            AgentKind::Program(program) => Box::new(Streamed::of(program, brief)),
-        }
-    }
-
-    fn launch(&self, plan: &Plan, home: &Home, adapter: &dyn Adapter) -> Result<Launch, String> {
-        let question = self.question;
-        let mut profile = match question.role {
-            Role::Verifier => Profile::verifier(vec![home.folder().to_owned()]),
-            Role::Worker => Profile::worker(question.room, home.folder()),
-        };
-        let mut env = home.environment(self.host, question.agent, question.room);
-        env.push((WITHIN_VARIABLE.into(), "1".into()));
-        if let (Role::Worker, Some(report)) = (question.role, question.report) {
-            profile.write.extend(report.parent().map(Path::to_owned));
-            env.push((REPORT_VARIABLE.into(), report.into()));
-        }
-        let hosts = question.agent.hosts(self.host, question.hosts);
-        if question.agent.network {
-            profile.network = Network::Open;
-        } else if hosts.is_empty() {
-            profile.network = Network::Off;
-        } else {
-            profile = profile.reaching(hosts);
-        }
-        if !question.confined {
-            profile = profile.unconfined();
-        }
-        let (argv, beside) = match &question.agent.kind {
-            AgentKind::Command(command) => (command.iter().map(OsString::from).collect(), false),
-            AgentKind::Program(program) => {
-                (self.argv(program, plan, home)?, program.beside && question.role == Role::Verifier)
-            }
-        };
-        let cwd = if beside { away(home)? } else { question.room.to_owned() };
-        Ok(Launch {
-            argv,
-            cwd,
-            env,
-            stdin: adapter.stdin(),
-            log: question.log.to_owned(),
-            capture: adapter.capture(),
-            limits: Limits { log_bytes: question.log_bytes, ..Limits::within(question.wall) },
-            profile,
-        })
-    }
-
-    fn argv(&self, program: &Program, plan: &Plan, home: &Home) -> Result<Vec<OsString>, String> {
-        let agent = self.question.agent;
-        let found = agent.located.as_ref().ok_or_else(|| format!("{} was not looked for", agent.name))?;
-        let (words, session) = match (self.question.role, plan) {
-            (Role::Verifier, _) => (program.verifier, None),
-            (Role::Worker, Plan::Fresh(name)) => (program.worker, name.as_deref()),
-            (Role::Worker, Plan::Resume(known)) => (program.resume, Some(known.session.as_str())),
-        };
-        let fill = Fill {
-            model: agent.model.as_deref(),
-            session,
-            extra: &agent.args,
-            room: self.question.room,
-            home: &home.home(),
-            boxed: self.question.confined && found.boxed,
-            variable: &|name| self.host.env.text(name).map(str::to_owned),
-        };
-        let mut argv = vec![found.path.clone().into_os_string()];
-        argv.extend(arguments(words, &fill).into_iter().map(OsString::from));
-        Ok(argv)
     }
 
     fn note_try(&mut self, ended: &Ended, told: &Told) {
@@ -275,6 +215,7 @@ impl<'a> Asking<'a> {
         let total = told.answer.len() as u64;
         let (answer_bytes, name) = match &agent.kind {
             AgentKind::Command(_) => (ended.stdout_total, "command"),
+            AgentKind::Acp(_) => (total, "acp"),
             AgentKind::Program(program) => (total, program.name),
         };
         let mut answer = told.answer;
@@ -285,7 +226,7 @@ impl<'a> Asking<'a> {
         let record = AgentRecord {
             agent: name.to_owned(),
             path: located.map(|found| found.path.display().to_string()),
-            version: located.map(|found| found.version.clone()),
+            version: located.map(|found| found.version.clone()).or(told.version),
             model_asked: agent.model.clone(),
             model: told.model,
             role: self.question.role,
@@ -326,13 +267,6 @@ fn fault_of(told: &Told) -> Option<Fault> {
         Some(End::Failed { fault, .. }) => Some(*fault),
         _ => None,
     }
-}
-
-/// An empty folder to start in.
-fn away(home: &Home) -> Result<PathBuf, String> {
-    let folder = home.folder().join("away");
-    std::fs::create_dir_all(&folder).map_err(|why| format!("cannot make {}: {why}", folder.display()))?;
-    Ok(folder)
 }
 
 fn unstarted(question: &Question<'_>, why: String) -> Ended {

@@ -1,5 +1,6 @@
 //! Which agent is meant: a built-in name, or a name of the settings.
 
+use super::acp::{PREFIX, Speaker};
 use super::arguments::first_refused;
 use super::locate::Located;
 use super::program::{PROGRAMS, Program};
@@ -38,6 +39,8 @@ pub enum AgentKind {
     Command(Vec<String>),
     /// One of the programs we know.
     Program(&'static Program),
+    /// Any program that speaks the Agent Client Protocol.
+    Acp(Speaker),
 }
 
 /// Why an agent cannot be used.
@@ -121,6 +124,11 @@ pub fn settle_agent(name: &str, settings: &Settings) -> Result<Agent, AgentError
     if let Some(described) = settings.verifiers.get(name) {
         return described_agent(name, described);
     }
+    if let Some(command) = name.strip_prefix(PREFIX) {
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        let described = VerifierProgram { agent: Some("acp".to_owned()), command, ..VerifierProgram::default() };
+        return described_agent(name, &described);
+    }
     match Program::named(name) {
         Some(_) => described_agent(name, &VerifierProgram::default()),
         None => Err(AgentError::Unknown { name: escape(name.as_bytes()), known: known(settings) }),
@@ -131,6 +139,7 @@ fn known(settings: &Settings) -> String {
     let mut names: Vec<&str> = vec!["mechanical"];
     names.extend(PROGRAMS.iter().map(|program| program.name));
     names.extend(settings.verifiers.keys().map(String::as_str).filter(|name| Program::named(name).is_none()));
+    names.push("acp:COMMAND");
     names.join(", ")
 }
 
@@ -140,6 +149,7 @@ fn described_agent(name: &str, described: &VerifierProgram) -> Result<Agent, Age
     // An entry under a built-in name without a command only adds to what we know of that program.
     let kind = match described.agent.as_deref().or_else(|| command.is_empty().then_some(name)) {
         None | Some("command") => AgentKind::Command(nonempty(command).ok_or_else(|| wrong("has no command"))?),
+        Some("acp") => AgentKind::Acp(Speaker::of(nonempty(command).ok_or_else(|| wrong("has no command"))?)),
         Some(word) => AgentKind::Program(Program::named(word).ok_or_else(|| {
             wrong(&format!("names no agent program: `{}`; give `agent:` or `command:`", escape(word.as_bytes())))
         })?),
@@ -181,12 +191,33 @@ fn nonempty(command: &[String]) -> Option<Vec<String>> {
     command.first().is_some_and(|program| !program.is_empty()).then(|| command.to_vec())
 }
 
+impl AgentKind {
+    /// The program whose keys, log-in and places it takes.
+    pub(super) fn program(&self) -> Option<&'static Program> {
+        match self {
+            Self::Command(_) => None,
+            Self::Program(program) => Some(program),
+            Self::Acp(speaker) => speaker.like,
+        }
+    }
+
+    /// The command line, of an agent that the settings describe by one.
+    pub fn command(&self) -> Option<&[String]> {
+        match self {
+            Self::Command(command) => Some(command),
+            Self::Acp(speaker) => Some(&speaker.command),
+            Self::Program(_) => None,
+        }
+    }
+}
+
 impl Agent {
     /// What two agents must share to be one judge in two coats: the program, and the model asked of it.
     pub fn is_same_model_as(&self, other: &Self) -> bool {
         let program = |agent: &Self| match &agent.kind {
             AgentKind::Program(program) => vec![program.name.to_owned()],
             AgentKind::Command(command) => command.clone(),
+            AgentKind::Acp(speaker) => speaker.like.map_or(speaker.command.clone(), |like| vec![like.name.to_owned()]),
         };
         program(self) == program(other) && self.model == other.model
     }
@@ -194,7 +225,7 @@ impl Agent {
     /// The places it may reach: its model's and those of the settings. None: no network at all.
     pub fn hosts(&self, host: &Host, more: &[Endpoint]) -> Vec<Endpoint> {
         let mut hosts = self.allow_hosts.clone();
-        if let AgentKind::Program(program) = &self.kind {
+        if let Some(program) = self.kind.program() {
             let set: Vec<Endpoint> =
                 program.endpoints.iter().filter_map(|name| endpoint_of(host.env.text(name)?)).collect();
             if set.is_empty() {
@@ -264,6 +295,19 @@ mod tests {
     }
 
     #[test]
+    fn a_speaker_of_the_protocol_is_named_by_its_command_or_described() {
+        let named = agent("acp:/opt/agent --acp", "").unwrap();
+        assert!(matches!(&named.kind, AgentKind::Acp(speaker) if speaker.command == ["/opt/agent", "--acp"]));
+        assert!(named.kind.program().is_none(), "nobody knows its keys");
+        let described = agent("mine", "verifiers: {mine: {agent: acp, command: [gemini, --acp], model: m}}").unwrap();
+        assert_eq!(
+            (described.kind.program().map(|like| like.name), described.model.as_deref()),
+            (Some("gemini"), Some("m"))
+        );
+        assert!(described.is_same_model_as(&agent("gemini", "verifiers: {gemini: {model: m}}").unwrap()));
+    }
+
+    #[test]
     fn a_models_place_is_read_from_its_url() {
         for (url, place) in [
             ("http://127.0.0.1:4000/v1", Some("127.0.0.1:4000")),
@@ -280,7 +324,8 @@ mod tests {
     fn what_cannot_be_meant_is_refused_by_name() {
         for (name, yaml, word) in [
             ("nobody", "", "use mechanical, claude, codex, gemini, pi, copilot, opencode, qwen"),
-            ("acp:agent", "", "there is no agent named acp:agent"),
+            ("acp:", "", "no command"),
+            ("x", "verifiers: {x: {agent: acp, command: [a], args: [-v]}}", "`args:`"),
             ("x", "verifiers: {x: {}}", "names no agent program: `x`"),
             ("x", "verifiers: {x: {agent: nobody}}", "`nobody`"),
             ("x", "verifiers: {x: {command: ['']}}", "no command"),

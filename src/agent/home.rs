@@ -1,6 +1,6 @@
 //! An agent's private home: what it finds there is what we put there, and nothing of the user's.
 
-use super::choice::{Agent, AgentKind};
+use super::choice::Agent;
 use super::login::{Loan, lend};
 use super::program::Program;
 use super::role::Role;
@@ -100,7 +100,7 @@ impl Home {
             env.retain(|(known, _)| known != OsStr::new(name));
             env.push((name.into(), value));
         };
-        if let AgentKind::Program(program) = agent.kind {
+        if let Some(program) = agent.kind.program() {
             for name in program.keys.iter().chain(program.endpoints) {
                 if let Some(value) = host.env.get(name) {
                     set(name, value.to_owned());
@@ -121,8 +121,7 @@ impl Home {
             }
         }
         for name in &agent.env {
-            let fixed =
-                matches!(agent.kind, AgentKind::Program(program) if program.fixed.iter().any(|(f, _)| f == name));
+            let fixed = agent.kind.program().is_some_and(|program| program.fixed.iter().any(|(f, _)| f == name));
             if let Some(value) = host.env.get(name).filter(|_| !fixed) {
                 set(name, value.to_owned());
             }

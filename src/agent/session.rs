@@ -3,7 +3,7 @@
 //! What is kept here is who the session is, nothing that was said in it. (The program keeps its own record of a session
 //! in the private home beside this file; without it nothing could be resumed.)
 
-use super::choice::Agent;
+use super::choice::{Agent, AgentKind};
 use super::home::of_program;
 use super::told::clipped;
 use crate::host::random::token;
@@ -38,6 +38,9 @@ pub(super) struct Identity {
     pub(super) session: String,
     /// How many turns it has had.
     pub(super) turns: u32,
+    /// True if its program keeps no transcript that we can read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) without_transcript: bool,
 }
 
 impl Sessions {
@@ -61,14 +64,15 @@ impl Sessions {
     }
 
     /// The session of the latest turn, whichever provider had it: its id, and the home that its program knows. None
-    /// before the first turn that told who it was.
+    /// before the first turn that told who it was, and of a program that keeps no transcript we can read.
     pub fn latest(&self) -> Option<(String, PathBuf)> {
         let folders = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
         let kept = |folder: PathBuf| {
             let (known, at) = read(&folder).ok()??;
-            Some((at, known.session, of_program(&kept_home(&folder))))
+            Some((at, known.without_transcript, known.session, of_program(&kept_home(&folder))))
         };
-        folders.filter_map(kept).max().map(|(_, session, home)| (session, home))
+        let latest = folders.filter_map(kept).max_by_key(|(at, ..)| *at);
+        latest.filter(|(_, without, ..)| !without).map(|(_, _, session, home)| (session, home))
     }
 
     /// Where the home of this provider's sessions is kept.
@@ -85,6 +89,7 @@ impl Sessions {
             model: agent.model.clone(),
             session: session.to_owned(),
             turns,
+            without_transcript: matches!(agent.kind, AgentKind::Acp(_)),
         };
         let file = folder.join(IDENTITY);
         let bytes = serde_json::to_vec(&identity).map_err(|why| why.to_string())?;

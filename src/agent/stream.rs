@@ -1,24 +1,26 @@
 //! A program's event stream: JSON lines on its standard output, read as they come.
 
-use super::program::Program;
 use super::told::Told;
 use serde_json::Value;
 
 /// A line longer than this is no event: an answer has at most 4 MiB, and JSON can need six bytes for one.
 const LONGEST_LINE: usize = 32 << 20;
 
+/// Reads one event.
+pub(super) type Reader = fn(&Value, &mut Told);
+
 /// Splits the stream into events and lets the program's own reader take each.
 #[derive(Debug)]
 pub(super) struct Stream {
-    program: &'static Program,
+    read: Reader,
     line: Vec<u8>,
     unread: u64,
     told: Told,
 }
 
 impl Stream {
-    pub(super) fn of(program: &'static Program) -> Self {
-        Self { program, line: Vec::new(), unread: 0, told: Told::default() }
+    pub(super) fn read_by(read: Reader) -> Self {
+        Self { read, line: Vec::new(), unread: 0, told: Told::default() }
     }
 
     /// Takes the next piece of output.
@@ -45,7 +47,7 @@ impl Stream {
             return;
         }
         match serde_json::from_slice::<Value>(&line) {
-            Ok(event) if event.is_object() => (self.program.read)(&event, &mut self.told),
+            Ok(event) if event.is_object() => (self.read)(&event, &mut self.told),
             _ => self.unread += 1,
         }
     }

@@ -18,6 +18,8 @@ const WORD_BYTES: usize = 400;
 pub struct Told {
     /// The session's identity.
     pub session: Option<String>,
+    /// Name and version, of a program that says them in its stream.
+    pub version: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
     /// The final answer so far; counts only if the turn ended well.
@@ -238,6 +240,11 @@ impl Told {
 }
 
 impl ToolCall {
+    /// Records its input, where that comes after its name.
+    pub(super) fn asked(&mut self, input: &Value) {
+        self.input = clipped(&input.to_string(), INPUT_BYTES);
+    }
+
     /// Records how it went.
     pub(super) fn ended(&mut self, failed: bool) {
         self.outcome = if failed { ToolOutcome::Failed } else { ToolOutcome::Done };

@@ -9,6 +9,7 @@ mod helper;
 mod last_words;
 mod lines;
 mod log;
+pub mod piped;
 mod run;
 
 pub use lines::{LONGEST_LINE, Line};

@@ -128,6 +128,7 @@ fn verifier(host: &Host, asked: Option<&Verifier>) -> Vec<Observation> {
     let thing = format!("verifier:{}", agent.name);
     let word = match &agent.kind {
         AgentKind::Command(command) => command.first().map(String::as_str).unwrap_or_default(),
+        AgentKind::Acp(speaker) => speaker.command.first().map(String::as_str).unwrap_or_default(),
         AgentKind::Program(program) => agent.executable.as_deref().unwrap_or(program.name),
     };
     let mut observations = Vec::new();

@@ -1,7 +1,7 @@
 //! The settings in force: project (at the base) ← user ← environment ← flags.
 
 use super::{VerifyError, VerifyRequest};
-use crate::agent::{Agent, AgentKind, locate, settle_agent};
+use crate::agent::{Agent, locate, settle_agent};
 use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, policy_digest, settle};
 use crate::host::digest::digest;
 use crate::host::git::Repo;
@@ -141,10 +141,10 @@ impl Verifier {
     /// command line with another program is another judge.
     pub(super) fn files(&self, repo: &Repo) -> String {
         let Self::Agent { agent, .. } = self else { return String::new() };
-        let command = match (&agent.kind, &agent.located) {
-            (AgentKind::Command(command), _) => command.clone(),
-            (AgentKind::Program(_), Some(found)) => vec![found.path.display().to_string()],
-            (AgentKind::Program(_), None) => Vec::new(),
+        let command = match (agent.kind.command(), &agent.located) {
+            (Some(command), _) => command.to_vec(),
+            (None, Some(found)) => vec![found.path.display().to_string()],
+            (None, None) => Vec::new(),
         };
         let path = repo.host().env.get("PATH").map(ToOwned::to_owned).unwrap_or_default();
         let found = |word: &str| -> Option<PathBuf> {

@@ -97,6 +97,7 @@ fn question<'a>(input: &ConsultInput<'a>, brief: &'a [u8]) -> Question<'a> {
         sessions: None,
         report: None,
         wall: Duration::from_secs(input.limits.verifier_seconds),
+        idle: input.limits.agent_idle(),
         retries: Retries {
             most: input.limits.agent_retries,
             pause: Duration::from_secs(input.limits.agent_pause_seconds),

@@ -11,6 +11,7 @@
 )]
 #![allow(clippy::format_collect, reason = "clearer than folding, and tests are not in a hurry")]
 
+mod acp;
 mod agent_sessions;
 mod agents;
 mod agents_real;

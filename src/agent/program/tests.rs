@@ -151,7 +151,7 @@ fn lines(events: &[Value]) -> Vec<u8> {
 }
 
 fn hear(program: &'static Program, bytes: &[u8]) -> Told {
-    let mut stream = Stream::of(program);
+    let mut stream = Stream::read_by(program.read);
     // In pieces, as a pipe gives them.
     bytes.chunks(7).for_each(|piece| stream.hear(piece));
     stream.told()

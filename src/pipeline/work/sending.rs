@@ -56,6 +56,7 @@ impl Hand<'_> {
             sessions: Some(&sessions),
             report: Some(&report),
             wall: Duration::from_secs(self.worker_wall(life)),
+            idle: limits.agent_idle(),
             retries: Retries { most: limits.agent_retries, pause: Duration::from_secs(limits.agent_pause_seconds) },
             log_bytes: limits.log_bytes,
             log: &log,

@@ -46,6 +46,7 @@ fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &st
             sessions: Some(&sessions),
             report: None,
             wall: Duration::from_secs(120),
+            idle: None,
             retries: Retries { most: 0, pause: Duration::ZERO },
             log_bytes: 1 << 20,
             log: &stand.outside().join("log"),
