@@ -15,7 +15,7 @@ pub mod uncertified;
 pub use board::{BoardWriteError, with_books, write_board};
 pub use books::{Books, BooksError, Completion, Pages, keep_books};
 pub use hooks::HookError;
-pub use land::{Landed, LandingRecord, Order, Recognised, Refusal, Unlanded, land, recognise};
+pub use land::{Landed, LandingRecord, Order, Recognised, Refusal, Unlanded, land, land_batch, recognise};
 pub use salvage::restore::{RestoreError, Restored, SavedPatch, find_patch, restore, saved_patches};
 pub use salvage::{SalvageError, SalvageRecord, SalvageTag, Salvaged, salvage};
 pub use teardown::{Settled, TeardownError, remove_worktree, sweep_removed};

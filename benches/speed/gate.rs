@@ -167,6 +167,7 @@ fn landing(
         receipts: Some(ReceiptsDigest { sha256: "0".repeat(64), count: 1 }),
         case: None,
         uncertified: Vec::new(),
+        batch: None,
         version: env!("CARGO_PKG_VERSION").into(),
         at: at.to_utc(),
     }

@@ -33,7 +33,9 @@ pub(super) fn run(args: CiArgs, start: PathBuf, host: &Host, console: &mut Conso
         match noted.map(|noted| noted.unsigned) {
             Some(Some(why)) => console.say(&visible(&format!("the note on the head is not signed: {why}"))),
             Some(None) => console.say("the head has a signed note of this run now"),
-            None => console.say("no note was written: not everything passed on what this run verified itself"),
+            None => console.say(
+                "no note was written: one is for a head whose base has not moved, and of which everything passed on what this run verified itself",
+            ),
         }
         report
     } else {

@@ -25,6 +25,9 @@ pub(super) fn push(args: &PushArgs, start: &Path, host: &Host, console: &mut Con
         for added in &pushed.added {
             console.answer(&visible(&format!("  new in the ledger: {added}")));
         }
+        for stood in &pushed.stood {
+            console.answer(&visible(&format!("  stands already: {stood}")));
+        }
         if pushed.folded > 0 {
             console.answer(&format!("  {} of its inbox folded in and removed", count(pushed.folded, "result")));
         }

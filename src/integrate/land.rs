@@ -3,6 +3,10 @@
 //! The merge is made of trees alone. If the target moved since the claim was measured, what would land is another tree
 //! than the verified one: it lands only where it differs in nothing but bookkeeping, or where that tree was verified, too.
 
+mod batch;
+
+pub use batch::land_batch;
+
 use super::attest;
 use super::board;
 use super::books::{BooksError, Completion, Pages, keep_books};
@@ -171,6 +175,9 @@ pub struct LandingRecord {
     /// What the bookkeeping met: a page that is missing, a README change that met another one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// Of several that landed together: the tree of the last one, which was judged for all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<TreeId>,
     /// Why the commit has no note yet, if so: it is to be made again, the landing holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note_missing: Option<String>,
@@ -262,6 +269,7 @@ pub fn recognise(
         origin: warrant.origin(),
         checkout: None,
         remarks: Vec::new(),
+        batch: None,
         note_missing: None,
         note_unsigned: None,
     };
@@ -330,6 +338,7 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
         origin: warrant.origin(),
         checkout,
         remarks,
+        batch: None,
         note_missing: None,
         note_unsigned: None,
     };

@@ -8,7 +8,7 @@ mod remote;
 
 pub use remote::{Fetched, Pushed, ShareError, Sharing, fetch, push};
 
-use super::attest::{Landing, NOTES, landing_in, notes_ref, parse_bundle};
+use super::attest::{LANDING, Landing, NOTES, landing_in, notes_ref, parse_bundle};
 use crate::host::clock::Timestamp;
 use crate::host::git::{EntryKind, GitError, NewEntry, Notes, RefMove, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -50,6 +50,8 @@ pub struct Shared {
 pub struct Folded {
     /// Results that are new in the ledger.
     pub added: Vec<String>,
+    /// Results that another one stands for, made earlier under the same key.
+    pub stood: Vec<String>,
     /// What was not shared, and why.
     pub refused: Vec<String>,
 }
@@ -146,6 +148,15 @@ pub fn fold(repo: &Repo, commits: &[CommitId], at: Timestamp) -> Result<Folded, 
     Err(overtaken(repo, LEDGER))
 }
 
+/// The landing that the result at this place of a ledger speaks of.
+fn result_at(repo: &Repo, ledger: &TreeId, place: &RepoPath) -> Result<Option<Landing>, GitError> {
+    let file = RepoPath::from(format!("{place}/{BUNDLE}").as_str());
+    let bundle = repo.file(ledger, &file, LARGEST_PAGE)?.unwrap_or_default();
+    let statements = parse_bundle(&bundle).0.into_iter().filter_map(|envelope| envelope.statement().ok());
+    let mut landings = statements.filter(|statement| statement.predicate_type == LANDING);
+    Ok(landings.find_map(|statement| serde_json::from_value(statement.predicate).ok()))
+}
+
 fn fold_one(
     repo: &Repo,
     tip: Option<&CommitId>,
@@ -165,6 +176,11 @@ fn fold_one(
         None => repo.write_tree(&BTreeMap::new())?,
     };
     if repo.entry(&old, &place)?.is_some() {
+        if let Some(other) = result_at(repo, &old, &place)?
+            && (other.case != landing.case || other.commit != landing.commit)
+        {
+            folded.stood.push(format!("{told}: another one came first, landed as {}", other.commit.short()));
+        }
         return Ok(None);
     }
     let inside = |name: &str| RepoPath::from(format!("{place}/{name}").as_str());

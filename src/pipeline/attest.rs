@@ -8,7 +8,8 @@ use crate::host::git::{GitError, Notes, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use crate::integrate::attest::{
-    AllowedSigners, Envelope, LANDING, Landing, SignatureState, VSA, check_signature, notes_ref, parse_bundle,
+    AllowedSigners, Envelope, LANDING, Landing, SignatureState, Statement, VSA, check_signature, notes_ref,
+    parse_bundle,
 };
 use crate::integrate::share::results_for;
 use crate::receipts::case::{self, Sealed};
@@ -16,6 +17,7 @@ use crate::receipts::ledger::to_lines;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The ledger of a sealed case is read no further.
@@ -204,29 +206,59 @@ pub fn verify_note(repo: &Repo, rev: &str, key: Option<&AllowedSigners>) -> Resu
         };
         add("signature", standing, format!("{kind}: {code}: {detail}"));
     }
-    let landing = envelopes.iter().rev().find_map(|envelope| {
-        let statement = envelope.statement().ok().filter(|statement| statement.predicate_type == LANDING)?;
-        Some((serde_json::from_value::<Landing>(statement.predicate.clone()).ok()?, statement.bytes()))
-    });
-    let Some((landing, bytes)) = landing else {
+    let statements: Vec<Statement> = envelopes.iter().filter_map(|envelope| envelope.statement().ok()).collect();
+    let summaries: Vec<String> = statements
+        .iter()
+        .filter(|statement| statement.predicate_type == VSA)
+        .map(|statement| statement.predicate["inputAttestations"].to_string())
+        .collect();
+    let mut tasks: BTreeMap<String, Vec<Vec<NoteCheck>>> = BTreeMap::new();
+    for statement in statements.iter().rev().filter(|statement| statement.predicate_type == LANDING) {
+        let Ok(landing) = serde_json::from_value::<Landing>(statement.predicate.clone()) else { continue };
+        let named = summaries.iter().any(|inputs| inputs.contains(&digest(&statement.bytes())));
+        let found = landing_checks(repo, &commit, &landing, named)?;
+        tasks.entry(landing.task).or_default().push(found);
+    }
+    if tasks.is_empty() {
         add("statements", Standing::Bad, "the note says nothing about a landing".to_owned());
-        return Ok(VerifiedNote { commit, checks });
-    };
-    let (parents, _) = repo.parents_of(&commit)?;
-    let about =
-        landing.commit == commit && landing.tree == repo.tree_of(&commit)? && parents == [landing.parent.clone()];
-    let text = if about {
-        format!("the commit, its tree {} and its parent {}", landing.tree.short(), landing.parent.short())
-    } else {
-        format!("it is about the commit {} with the tree {}", landing.commit.short(), landing.tree.short())
-    };
-    add("subject", if about { Standing::Good } else { Standing::Bad }, text);
-    let summary = envelopes.iter().filter_map(|one| one.statement().ok()).find(|one| one.predicate_type == VSA);
-    let named = summary.is_some_and(|one| one.predicate["inputAttestations"].to_string().contains(&digest(&bytes)));
-    let text = if named { "the summary names the landing by its digest" } else { "no summary names the landing" };
-    add("statements", if named { Standing::Good } else { Standing::Bad }, text.to_owned());
-    checks.extend(replayed(repo, &landing)?);
+    }
+    // Several machines may have judged one task, and one machine twice: one that holds is enough, and the newest speaks
+    // where none does.
+    for found in tasks.into_values() {
+        let whole = |checks: &Vec<NoteCheck>| checks.iter().all(|check| check.standing == Standing::Good);
+        let at = found.iter().position(whole).unwrap_or(0);
+        checks.extend(found.into_iter().nth(at).into_iter().flatten());
+    }
     Ok(VerifiedNote { commit, checks })
+}
+
+/// What one landing of a note says about its commit, against what is there.
+fn landing_checks(repo: &Repo, commit: &CommitId, landing: &Landing, named: bool) -> Result<Vec<NoteCheck>, NoteError> {
+    let check = |name: &str, good: bool, text: String| NoteCheck {
+        name: name.to_owned(),
+        standing: if good { Standing::Good } else { Standing::Bad },
+        text,
+    };
+    let task = escape(landing.task.as_bytes());
+    let mut checks = Vec::new();
+    let here = landing.commit == *commit && landing.tree == repo.tree_of(commit)?;
+    // One landing has one parent; a gate that judged a range speaks of all of it.
+    let below = repo.is_ancestor(&landing.parent, commit).unwrap_or(false) && landing.parent != *commit;
+    let true_tree =
+        landing.parent_tree.as_ref().is_none_or(|tree| repo.tree_of(&landing.parent).is_ok_and(|own| own == *tree));
+    let about = here && below && true_tree;
+    let text = if about {
+        let (tree, parent) = (landing.tree.short(), landing.parent.short());
+        format!("{task}: the commit, its tree {tree} and what changed since {parent}")
+    } else {
+        let (other, tree, parent) = (landing.commit.short(), landing.tree.short(), landing.parent.short());
+        format!("{task}: it is about the commit {other} with the tree {tree} on {parent}")
+    };
+    checks.push(check("subject", about, text));
+    let text = if named { "the summary names the landing by its digest" } else { "no summary names the landing" };
+    checks.push(check("statements", named, format!("{task}: {text}")));
+    checks.extend(replayed(repo, landing)?);
+    Ok(checks)
 }
 
 /// The case behind a landing: sealed here, or shared in the ledger.

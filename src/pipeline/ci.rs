@@ -130,8 +130,8 @@ pub fn run_and_attest(
     host: &Host,
     watch: &mut dyn Observer,
 ) -> Result<(CiReport, Option<Noted>), CiError> {
-    let report = run(request, host, watch)?;
-    let range = range::Range::settle(host, &request.start, request.base.as_deref(), request.head.as_deref())?;
+    let range = gate::settle(request, host)?;
+    let report = gate::judge_range(&range, request, host, watch)?;
     let noted = attesting::attest(&range, &report)?;
     Ok((report, noted))
 }
@@ -147,11 +147,11 @@ pub fn approve(
     host: &Host,
     watch: &mut dyn Observer,
 ) -> Result<(CiReport, Noted), CiError> {
-    let report = run(request, host, watch)?;
+    let range = gate::settle(request, host)?;
+    let report = gate::judge_range(&range, request, host, watch)?;
     if report.decision != CiDecision::Held || report.tree.is_none() {
         return Err(CiError::NotHeld(report.decision.word().to_owned()));
     }
-    let range = range::Range::settle(host, &request.start, request.base.as_deref(), request.head.as_deref())?;
     let codes: Vec<String> = report.reasons.iter().map(|reason| reason.code.clone()).collect();
     let noted = released::approve(&range, &codes, why)?;
     match noted.unsigned {

@@ -4,6 +4,7 @@
 //! that one step, look again. A run that was killed is recovered by the same loop. Tasks run side by side; landings on
 //! the target happen one after another.
 
+mod batch;
 pub mod budget;
 mod crew;
 pub mod discard;

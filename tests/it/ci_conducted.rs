@@ -104,6 +104,27 @@ fn what_the_conductor_landed_passes_in_another_clone_by_its_notes_alone() {
 }
 
 #[test]
+fn of_several_that_landed_together_only_the_last_was_judged_for_all() {
+    let story = Story::new(3, "");
+    story.crew.worker(HONEST);
+    crate::work_batch::line_up(&story.crew, 3);
+    story.run(&[&WORK[..], &["--parallel", "3"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    let clone = story.clone_as("job");
+    is(&story.gate(&clone, &story.base, ATTESTED), "pass", &[]);
+    let landings = ["log", "--format=%H", "--grep=^feature", "origin/main"];
+    let log = story.crew.repo.git_in(&clone, &landings);
+    let [_, inner, _] = log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
+    let words = ["ci", "--format", "json", "--base", &story.base, "--head", inner, "--require", "attested"];
+    let outcome = story.crew.repo.run_with(&clone, &words, &[], b"").exits(3);
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let evidence: Vec<&str> =
+        document["tasks"].as_array().unwrap().iter().map(|t| t["evidence"].as_str().unwrap()).collect();
+    // Floor and tests run here on exactly this tree; the note alone is not believed.
+    assert!(evidence.contains(&"remerged") && !evidence.contains(&"attested"), "{outcome}");
+}
+
+#[test]
 fn a_landing_with_no_verify_is_held_until_a_signed_judgement_of_the_gate_covers_it_for_good() {
     let story = Story::new(3, "");
     story.crew.worker(HONEST);

@@ -18,6 +18,11 @@ const HARDENED: &[&str] = &[
     "core.splitIndex=false",
     "-c",
     "core.quotePath=false",
+    // What a run that was killed started may hold a lock for a moment more.
+    "-c",
+    "core.filesRefLockTimeout=10000",
+    "-c",
+    "core.packedRefsTimeout=10000",
     "-c",
     "core.pager=cat",
     "-c",

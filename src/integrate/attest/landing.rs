@@ -95,6 +95,10 @@ pub struct Landing {
     /// Ranges that are on the branch and that nobody certified.
     #[serde(default)]
     pub uncertified: Vec<Uncertified>,
+    /// Of several that landed together: the tree of the last one, which was judged for all of them. A head that
+    /// stops short of it was judged by nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<TreeId>,
     /// The version of countersign.
     pub version: String,
     /// When, in UTC.
@@ -132,6 +136,7 @@ impl Landing {
             receipts: None,
             case: sealed.map(|sealed| sealed.commit.clone()),
             uncertified: Vec::new(),
+            batch: record.batch.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             at: at.to_utc(),
         };

@@ -82,6 +82,8 @@ pub struct Pushed {
     pub references: Vec<String>,
     /// Results that are new in the ledger.
     pub added: Vec<String>,
+    /// Results that the ledger already has one for, under the same key: that one stands.
+    pub stood: Vec<String>,
     /// Inbox references that were folded in and removed.
     pub folded: usize,
     /// What was not shared, and why.
@@ -119,7 +121,7 @@ pub fn fetch(repo: &Repo, remote: &str, at: Timestamp) -> Result<Fetched, ShareE
             fetched.missing.push(format!("this clone is shallow ({said}): git fetch --unshallow {}", fetched.remote));
         }
     }
-    if !fetched.notes {
+    if !fetched.notes && fetched.inbox == 0 {
         fetched.missing.push(format!("{} has no notes: whoever landed has to run `countersign push`", fetched.remote));
     }
     Ok(fetched)
@@ -197,8 +199,9 @@ pub fn push(repo: &Repo, remote: &str, sharing: Sharing, at: Timestamp) -> Resul
     for tries in 1..=TRIES {
         pushed.tries = tries;
         let new = news(repo, there.notes.as_ref())?;
-        let Folded { added, refused } = fold(repo, &new, at)?;
+        let Folded { added, stood, refused } = fold(repo, &new, at)?;
         pushed.added.extend(added);
+        pushed.stood.extend(stood.into_iter().filter(|one| !pushed.stood.contains(one)).collect::<Vec<_>>());
         pushed.refused.extend(refused.into_iter().filter(|one| !pushed.refused.contains(one)).collect::<Vec<_>>());
         let specs = match sharing {
             Sharing::Inbox => parcels(repo, &new, &there, at)?,

@@ -36,6 +36,7 @@ pub(super) fn attest(range: &Range, report: &CiReport) -> Result<Option<Noted>, 
             origin: warrant.origin(),
             checkout: None,
             remarks: Vec::new(),
+            batch: None,
             note_missing: None,
             note_unsigned: None,
         };

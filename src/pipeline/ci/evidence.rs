@@ -73,7 +73,25 @@ impl<'r> Search<'r> {
     pub(super) fn of_head(&mut self) -> Result<Chain, GitError> {
         let range = self.range;
         let goal = (range.fork.clone(), range.repo.tree_of(&range.fork)?);
-        self.follow(&range.head, &range.head_tree, &goal)
+        let mut chain = self.follow(&range.head, &range.head_tree, &goal)?;
+        let batch = chain.links.first().and_then(|link| link.landing.batch.clone());
+        if let Some(judged) = batch
+            && !self.is_like(&judged, &range.head_tree)?
+        {
+            chain.complete = false;
+            chain.gap = format!(
+                "{} landed together with others, and only the last of them, tree {}, was judged",
+                range.head.short(),
+                judged.short()
+            );
+        }
+        Ok(chain)
+    }
+
+    /// True if two trees differ in bookkeeping at most. One that is not here is another one.
+    fn is_like(&self, one: &TreeId, other: &TreeId) -> Result<bool, GitError> {
+        let is_here = || self.repo().git().run_unchecked(["cat-file", "-e", one.as_str()]).map(|found| found.success());
+        Ok(one == other || is_here()? && foreign_paths(self.repo(), one, other)?.is_empty())
     }
 
     /// Follows landings from a commit back to the goal.

@@ -36,12 +36,26 @@ fn is_plain(change: &Change) -> bool {
 /// # Errors
 /// See [`CiError`]: there is no answer then, and no exit code 0.
 pub fn run(request: &CiRequest, host: &Host, watch: &mut dyn Observer) -> Result<CiReport, CiError> {
-    let range = Range::settle(host, &request.start, request.base.as_deref(), request.head.as_deref())?;
+    judge_range(&settle(request, host)?, request, host, watch)
+}
+
+/// The range as it is now. Whatever a run says, judges and signs is about this one, wherever branches move meanwhile.
+pub(super) fn settle(request: &CiRequest, host: &Host) -> Result<Range, CiError> {
+    Range::settle(host, &request.start, request.base.as_deref(), request.head.as_deref())
+}
+
+/// Judges a range that was settled.
+pub(super) fn judge_range(
+    range: &Range,
+    request: &CiRequest,
+    host: &Host,
+    watch: &mut dyn Observer,
+) -> Result<CiReport, CiError> {
     watch.began("trying the gate on two built-in claims");
     let health = try_gate(host);
     let trust = Trust::at(&range.repo, &range.base_tree, &range.settings)?;
     let require = request.require.or(range.settings.gate.require).unwrap_or_default();
-    let mut gate = Gate { request, host, range: &range, trust: &trust, require, broken: None, own: false, chain: None };
+    let mut gate = Gate { request, host, range, trust: &trust, require, broken: None, own: false, chain: None };
     let (tasks, findings) =
         if health.works && range.conflicts.is_empty() { gate.judge(watch)? } else { (Vec::new(), Vec::new()) };
     let health = gate.health(health);
@@ -93,7 +107,7 @@ impl Gate<'_> {
         let mut noted = search.noted()?;
         noted.extend(head_chain.iter().flat_map(|chain| &chain.links).map(|link| link.landing.task.clone()));
         let wanted = wanted::wanted(self.range, &pages, &noted)?;
-        let mut findings = guarded::look(self.range, &pages, &wanted);
+        let mut findings = guarded::look(self.range, &pages, &wanted)?;
         // A task is more than its paths: whoever names one says that it is done, wherever the change lies.
         if self.range.changed.is_empty() || (wanted.is_empty() && self.is_free()) {
             return Ok((Vec::new(), findings));

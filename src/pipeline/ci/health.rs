@@ -71,11 +71,17 @@ fn check(name: &str, judged: &Result<Outcome, VerifyError>, wanted: DecisionKind
         Err(why) => (false, format!("could not be judged: {why}")),
         Ok(outcome) => {
             let by_tests = outcome.decision.reasons.iter().any(|reason| reason.code == "tests-run");
-            let right = outcome.decision.kind == wanted && (wanted != DecisionKind::SendBack || by_tests);
+            let for_tests = wanted == DecisionKind::SendBack;
+            let right = outcome.decision.kind == wanted && (!for_tests || by_tests);
             let reasons: Vec<String> =
                 outcome.decision.reasons.iter().map(|reason| format!("{}: {}", reason.code, reason.text)).collect();
-            let seen =
-                format!("wanted {}, got {} ({})", wanted.word(), outcome.decision.kind.word(), reasons.join("; "));
+            let seen = format!(
+                "wanted {}{}, got {} ({})",
+                wanted.word(),
+                if for_tests { " by the tests" } else { "" },
+                outcome.decision.kind.word(),
+                reasons.join("; ")
+            );
             (right, if right { rule.to_owned() } else { seen })
         }
     };

@@ -16,8 +16,14 @@ pub(super) fn released(range: &Range, trust: &Trust<'_>, held: &[Reason]) -> Res
     if range.settings.gate.approvers.is_empty() {
         return Ok(None);
     }
-    let Some(note) = Notes::open(&range.repo, &notes_ref()?)?.get(&range.head)? else { return Ok(None) };
-    for envelope in parse_bundle(&note).0 {
+    let notes = Notes::open(&range.repo, &notes_ref()?)?;
+    // It is about a tree on a base: a forge may have put a merge commit around it.
+    let places = std::iter::once(&range.head).chain(range.members.iter().rev().map(|member| &member.id));
+    let mut envelopes = Vec::new();
+    for commit in places {
+        envelopes.extend(notes.get(commit)?.map(|note| parse_bundle(&note).0).unwrap_or_default());
+    }
+    for envelope in envelopes {
         let Ok(statement) = envelope.statement() else { continue };
         if statement.predicate_type != APPROVAL {
             continue;

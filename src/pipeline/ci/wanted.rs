@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 pub(super) struct TaskPage {
     pub(super) folder: Folder,
     pub(super) path: RepoPath,
-    pub(super) criteria: Vec<Criterion>,
+    pub(super) task: Task,
 }
 
 /// The task ids that a message names: `[id]` in its subject, in the lines of a squashed list, at the end of a line, and
@@ -75,8 +75,8 @@ pub(super) fn changed_pages(range: &Range) -> Result<BTreeMap<String, TaskPage>,
         let (bytes, cut) = range.repo.blob(&blob, LARGEST_TASK)?;
         let Some(task) = read_task(&bytes, &change.path).ok().filter(|_| !cut) else { continue };
         if let Some(id) = &task.id {
-            let page = TaskPage { folder: place.folder, path: change.path.clone(), criteria: task.criteria() };
-            pages.insert(id.to_string(), page);
+            let id = id.to_string();
+            pages.insert(id, TaskPage { folder: place.folder, path: change.path.clone(), task });
         }
     }
     Ok(pages)
@@ -181,8 +181,8 @@ impl Boards<'_> {
                 task.display_title().clone_into(&mut wanted.title);
                 wanted.criteria = task.criteria();
                 wanted.word = Some(TaskWord::Named(id.to_owned()));
-                if pages.get(id).is_some_and(|page| !same(&page.criteria, &wanted.criteria)) {
-                    wanted.own = Some("the range changes its criteria".to_owned());
+                if let Some(what) = pages.get(id).and_then(|page| changed(task, &page.task)) {
+                    wanted.own = Some(format!("the range changes {what}"));
                 }
                 return Ok(Some(wanted));
             }
@@ -219,6 +219,19 @@ impl Boards<'_> {
 /// True if both ask for the same.
 pub(super) fn same(one: &[Criterion], two: &[Criterion]) -> bool {
     one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.text == b.text && a.kind == b.kind)
+}
+
+/// What of a task's contract is another one on the second page, if something is: what it asks for, which tests it lets
+/// go, which paths it may touch, what kind of work it is.
+pub(super) fn changed(before: &Task, now: &Task) -> Option<&'static str> {
+    [
+        (same(&before.criteria(), &now.criteria()), "its criteria"),
+        (before.removes_tests == now.removes_tests, "which tests it lets go (`removes-tests`)"),
+        (before.paths == now.paths, "which paths it may touch (`paths`)"),
+        (before.kind == now.kind, "what kind of work it is (`type`)"),
+    ]
+    .into_iter()
+    .find_map(|(same, what)| (!same).then_some(what))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A run: recover, plan, take, drive side by side, plan again, say what was done.
 
+use super::batch::Gate;
 use super::hand::{Hand, saved};
 use super::journal::Journal;
 use super::session::{Beginning, Tally, end_session};
@@ -197,19 +198,19 @@ fn run(
     tell: &mut dyn FnMut(&WorkEvent),
 ) -> Result<(), WorkError> {
     let (sender, events) = mpsc::channel::<WorkEvent>();
-    let landing = Mutex::new(());
+    let gate = Gate::default();
     let interrupted = Mutex::new(false);
     std::thread::scope(|scope| {
         for _ in 0..request.parallel.clamp(1, MOST_PARALLEL) {
             let sender = sender.clone();
-            let (landing, interrupted) = (&landing, &interrupted);
+            let (gate, interrupted) = (&gate, &interrupted);
             scope.spawn(move || {
                 let sender = Mutex::new(sender);
                 // Nobody listens only when the run is over.
                 let tell = |event: WorkEvent| drop(lock(&sender).send(event));
                 while let Some(turn) = next_turn(shared, host) {
                     let id = turn.subject.id.clone();
-                    let ended = one(request, host, terms, turn, landing, &tell);
+                    let ended = one(request, host, terms, turn, gate, &tell);
                     let end = match ended {
                         Ok(Some(end)) => end,
                         Ok(None) => foreign_end(&id, "another process took it"),
@@ -278,7 +279,7 @@ fn one(
     host: &Host,
     terms: &Terms,
     turn: Turn,
-    landing: &Mutex<()>,
+    gate: &Gate,
     tell: &(dyn Fn(WorkEvent) + Sync),
 ) -> Result<Option<TaskEnd>, WorkError> {
     let repo = Repo::discover(host, &request.start)?;
@@ -286,7 +287,7 @@ fn one(
     if turn.take {
         let mark = Journal::folder(&repo.own_dir()).join(turn.subject.id.as_str()).join("taken");
         std::fs::write(&mark, b"").map_err(super::hand::io("write", &mark))?;
-        let writing = lock(landing);
+        let writing = gate.turn();
         let taken = take(&repo, terms, request, &turn.subject)?;
         drop(writing);
         if !taken {
@@ -294,7 +295,7 @@ fn one(
         }
         tell(WorkEvent::Taken { tasks: vec![turn.subject.id.to_string()] });
     }
-    let mut hand = Hand { repo, terms, subject: turn.subject, journal, turn: landing, tell, landed: None };
+    let mut hand = Hand { repo, terms, subject: turn.subject, journal, gate, tell, landed: None };
     hand.drive(turn.resume).map(Some)
 }
 

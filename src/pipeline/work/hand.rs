@@ -1,5 +1,6 @@
 //! The hand that drives one task: looks, asks what is next, does it, until there is nothing more to do.
 
+use super::batch::Gate;
 use super::budget::Spent;
 use super::journal::{Entry, From, Journal};
 use super::settings::{Terms, judgement};
@@ -20,7 +21,7 @@ use crate::pipeline::{
 use crate::receipts::{DecisionKind, Receipt, case};
 use crate::task::layout::Folder;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// More steps than any life can have: a loop that goes round is our bug, not a night's work.
 const MOST_STEPS: u32 = 200;
@@ -31,8 +32,8 @@ pub(super) struct Hand<'a> {
     pub(super) terms: &'a Terms,
     pub(super) subject: Subject,
     pub(super) journal: Journal,
-    /// Whoever writes on the target holds it: landings happen one after another.
-    pub(super) turn: &'a Mutex<()>,
+    /// Whoever writes on the target has its turn.
+    pub(super) gate: &'a Gate,
     pub(super) tell: &'a (dyn Fn(WorkEvent) + Sync),
     /// The proof of this process's own landing.
     pub(super) landed: Option<Landed>,
@@ -190,6 +191,16 @@ impl Hand<'_> {
         }
     }
 
+    /// What a judgement of several cost is no single task's: the run's tally has it.
+    pub(super) fn spend_together(&self, outcome: &Outcome, seconds: u64) -> Result<(), WorkError> {
+        let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
+        let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(()) };
+        let sealed = case::read(&self.repo, &case)?;
+        let spent = Spent::of_judgement(&sealed.attempt.receipts, seconds);
+        self.terms.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&spent);
+        Ok(())
+    }
+
     fn spend_judgement(&mut self, outcome: &Outcome, seconds: u64) -> Result<(), WorkError> {
         let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
         let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(()) };
@@ -226,7 +237,7 @@ impl Hand<'_> {
     ) -> Result<(), WorkError> {
         let (repo, layout) = (&self.repo, self.terms.layout);
         let task = Moved { layout, context: &self.subject.context, id: self.id() };
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.gate.turn();
         self.effect(|| {
             write_board(repo, &self.terms.target, repo.host().clock.now(), message, &|tree| {
                 let pages = Pages::load(repo, tree, layout, task.id)?;
@@ -352,9 +363,9 @@ pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error
 }
 
 /// Tells the gate's phases.
-struct Phases<'a> {
-    task: String,
-    tell: &'a (dyn Fn(WorkEvent) + Sync),
+pub(super) struct Phases<'a> {
+    pub(super) task: String,
+    pub(super) tell: &'a (dyn Fn(WorkEvent) + Sync),
 }
 
 impl Observer for Phases<'_> {

@@ -1,6 +1,7 @@
 //! Landing a task's warrant, and what follows when the target has moved meanwhile.
 
 use super::WorkError;
+use super::batch::{Prepared, land_together};
 use super::hand::{Hand, base_of, may_land, task_word};
 use super::journal::Entry;
 use super::settings::judgement;
@@ -11,20 +12,26 @@ use crate::host::failpoint;
 use crate::host::git::{Change, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
-use crate::integrate::{Completion, HookError, Order, Refusal, land};
+use crate::integrate::{HookError, Order, Refusal, land};
 use crate::pipeline::WorkWord;
-use crate::task::layout::DECISIONS;
+use crate::receipts::case::Sealed;
+use crate::task::layout::{DECISIONS, Folder};
 use crate::verdict::{self, Decision, Warrant, WarrantOrigin};
 use crate::worker::{Report, parse_report};
 use std::ffi::OsStr;
-use std::sync::PoisonError;
+use std::sync::Arc;
 
 /// How many commits are named to whoever resolves a conflict.
 const MOST_NAMED: u32 = 10;
 
 /// The warrant of an attempt, made anew from its receipts by the one function that makes any.
 pub(super) fn warrant_of(attempt: &Attempted) -> Option<Warrant> {
-    match verdict::judge(&attempt.sealed.attempt.receipts) {
+    warrant_from(&attempt.sealed)
+}
+
+/// The warrant that a sealed case gives.
+pub(super) fn warrant_from(sealed: &Sealed) -> Option<Warrant> {
+    match verdict::judge(&sealed.attempt.receipts) {
         Decision::Land(warrant) | Decision::Skip(warrant) => Some(warrant),
         Decision::SendBack(_) | Decision::Hold(_) | Decision::FloorOnly(_) => None,
     }
@@ -60,53 +67,66 @@ fn report_of(hand: &Hand<'_>, seen: &Seen) -> Result<Option<Report>, WorkError> 
     Ok(bytes.and_then(|bytes| parse_report(&bytes).ok()))
 }
 
+/// What a landing of this attempt needs.
+fn prepare(hand: &Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted) -> Result<Prepared, WorkError> {
+    let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
+    let report = report_of(hand, seen)?;
+    let entries = hand.journal.entries();
+    let began = entries.iter().find_map(|entry| match entry {
+        Entry::Sent { life: of, at, .. } if *of == life.start => Some(*at),
+        _ => None,
+    });
+    let source = entries.iter().rev().find_map(|entry| match entry {
+        Entry::Returned { source, .. } => source.map(|source| source.to_string()),
+        _ => None,
+    });
+    Ok(Prepared {
+        id: hand.id().to_owned(),
+        context: hand.subject.context.clone(),
+        task: life.task.clone(),
+        case: attempt.sealed.commit.clone(),
+        message: message(hand, life, report.as_ref()) + trailer(warrant.origin()),
+        report,
+        source,
+        origin: warrant.origin(),
+        reason: warrant.reason().text.clone(),
+        iteration: seen.standing.progress.iteration.max(1),
+        files_changed: attempt.claim.as_ref().map_or(0, |claim| claim.changed.len()),
+        began,
+        at: hand.repo.host().clock.now(),
+    })
+}
+
 /// Lands, or records what stands in the way.
 pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<(), WorkError> {
     let (attempt, merged) = chosen(seen, life, hand.terms.no_verify)
         .ok_or_else(|| hand.inconsistent("no attempt of this life may land"))?;
     let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
-    let case = attempt.sealed.commit.clone();
-    let report = report_of(hand, seen)?;
-    let at = hand.repo.host().clock.now();
-    let began = hand.journal.entries().iter().find_map(|entry| match entry {
-        Entry::Sent { life: of, at, .. } if *of == life.start => Some(*at),
-        _ => None,
-    });
-    let source = hand.journal.entries().iter().rev().find_map(|entry| match entry {
-        Entry::Returned { source, .. } => source.map(|source| source.to_string()),
-        _ => None,
-    });
-    let reason = warrant.reason().text.clone();
-    let context = hand.subject.context.clone();
-    let books = Completion {
-        layout: hand.terms.layout,
-        keeper: hand.terms.keeper,
-        task: &life.task,
-        context: &context,
-        report: report.as_ref(),
-        source: source.as_deref(),
-        origin: warrant.origin(),
-        reason: &reason,
-        iteration: seen.standing.progress.iteration.max(1),
-        files_changed: attempt.claim.as_ref().map_or(0, |claim| claim.changed.len()),
-        began,
-        at,
-    };
-    let message = message(hand, life, report.as_ref()) + trailer(warrant.origin());
-    let turn = hand.turn;
+    let prepared = Arc::new(prepare(hand, seen, life, attempt)?);
+    let gate = hand.gate;
+    // In line before the journal says so: whoever has the turn sees all that have got this far.
+    gate.stand_in_line(&prepared);
+    let recorded = hand.record(Entry::Landing { case: prepared.case.clone() });
     // One landing at a time: the next one meets the target as this one leaves it.
-    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-    hand.record(Entry::Landing { case: case.clone() })?;
-    let task = hand.id().to_owned();
+    let _turn = gate.turn();
+    gate.leave_line(&prepared);
+    recorded?;
+    let tip = tip(hand)?;
+    let page = hand.subject.path(hand.terms.layout, Folder::Done);
+    if hand.repo.entry(&hand.repo.tree_of(&tip)?, &page)?.is_some() {
+        // It landed with others while it waited. The loop looks again, and finds the proof.
+        return Ok(());
+    }
+    let books = prepared.completion(hand.terms);
     let target = hand.terms.target.clone();
     let order = Order {
-        task: &task,
+        task: &prepared.id,
         target: &target,
-        message: &message,
+        message: &prepared.message,
         books: Some(&books),
         verified: &merged,
-        case: Some(&case),
-        at,
+        case: Some(&prepared.case),
+        at: prepared.at,
     };
     failpoint::pass(hand.repo.host());
     let landed = land(&hand.repo, warrant, &order);
@@ -115,9 +135,20 @@ pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result
         Ok(landed) => {
             let commit = landed.record().commit.clone();
             hand.landed = Some(landed);
-            hand.record(Entry::Landed { commit, at })
+            hand.record(Entry::Landed { commit, at: prepared.at })
         }
-        Err(unlanded) => refused(hand, seen, life, attempt, &unlanded.why),
+        Err(unlanded) => {
+            let moved = matches!(unlanded.why, Refusal::Unverified { .. });
+            // The loop finds what landed with others as it finds what another process landed.
+            if moved && !hand.terms.no_verify && land_together(hand, &prepared, &tip)? {
+                return Ok(());
+            }
+            // What was refused is about the target as it was: if it moved meanwhile, the loop lands anew.
+            if moved && self::tip(hand)? != tip {
+                return Ok(());
+            }
+            refused(hand, seen, life, attempt, &unlanded.why)
+        }
     }
 }
 

@@ -1,0 +1,99 @@
+//! Several warrants become commits of their own in one move of the branch: it never stands at a tree in between, of which
+//! nobody knows whether it is good (RULINGS 30).
+
+use super::{LandingRecord, Order, Refusal, annotate, with_books};
+use crate::host::failpoint;
+use crate::host::git::{BranchMove, Merged, RefName, Repo};
+use crate::host::ids::{CommitId, TreeId};
+use crate::integrate::hooks::{HookError, run_hooks};
+use crate::integrate::likeness::foreign_paths;
+use crate::integrate::peer;
+use crate::verdict::Warrant;
+
+/// Lands these warrants on `tip`, in this order, if what comes of all of them is the tree that was judged for all of them,
+/// bookkeeping apart.
+///
+/// # Errors
+/// Why nothing landed: nothing has moved then, and each warrant can be made anew from its case.
+pub fn land_batch(
+    repo: &Repo,
+    members: &[(Warrant, Order<'_>)],
+    target: &RefName,
+    tip: &CommitId,
+    judged: &TreeId,
+) -> Result<Vec<LandingRecord>, Refusal> {
+    let name = || target.to_string();
+    let (mut at, mut records) = (tip.clone(), Vec::new());
+    for (warrant, order) in members {
+        let record = member(repo, warrant, order, &at)?;
+        at = record.commit.clone();
+        records.push(record);
+    }
+    let Some((last, (_, first))) = records.last().zip(members.first()) else { return Ok(records) };
+    let paths = foreign_paths(repo, judged, &last.tree)?;
+    if !paths.is_empty() {
+        let (merged, paths) = (last.merged.clone(), paths.into_iter().collect());
+        return Err(Refusal::Unverified { target: name(), merged, paths });
+    }
+    failpoint::pass(repo.host());
+    let held = match peer::lock_board(repo, target, first.at)? {
+        Ok(held) => held,
+        Err(obstacle) => return Err(Refusal::Checkout(obstacle)),
+    };
+    let tasks: Vec<&str> = members.iter().map(|(_, order)| order.task).collect();
+    let moved = repo.move_branch(target, tip, &at, &format!("countersign: land {}", tasks.join(", ")))?;
+    drop(held);
+    let checkout = match moved {
+        BranchMove::Moved(checkout) => checkout,
+        BranchMove::Raced => return Err(Refusal::Raced { target: name() }),
+        BranchMove::Refused(obstacle) => return Err(Refusal::Checkout(obstacle)),
+    };
+    failpoint::pass(repo.host());
+    let judged = records.last().map(|last| last.tree.clone());
+    for (record, (warrant, order)) in records.iter_mut().zip(members) {
+        record.batch.clone_from(&judged);
+        record.checkout.clone_from(&checkout);
+        annotate(repo, record, warrant, order.case);
+        failpoint::pass(repo.host());
+    }
+    Ok(records)
+}
+
+/// The commit of one of them on top of the one before. No reference moves.
+fn member(repo: &Repo, warrant: &Warrant, order: &Order<'_>, parent: &CommitId) -> Result<LandingRecord, Refusal> {
+    let target = || order.target.to_string();
+    let merged = match repo.merge(parent, warrant.commit())? {
+        Merged::Clean(tree) => tree,
+        Merged::Conflict(paths) => return Err(Refusal::Conflict { target: target(), paths }),
+    };
+    if merged == repo.tree_of(parent)? {
+        return Err(Refusal::Nothing { target: target(), tip: parent.clone() });
+    }
+    let (tree, remarks) = match order.books {
+        Some(done) => with_books(repo, order, done, parent, &merged)?,
+        None => (merged.clone(), Vec::new()),
+    };
+    let hooked = run_hooks(repo, parent, &tree, order.message)?;
+    let changed = foreign_paths(repo, &tree, &hooked.tree)?;
+    if !changed.is_empty() {
+        // What a hook makes of it is judged for each landing by itself.
+        let paths = changed.into_iter().collect();
+        return Err(HookError::TreeChanged { hook: "pre-commit", paths, tree: None }.into());
+    }
+    let commit = repo.commit_as_user(&hooked.tree, parent, order.at, &hooked.message)?;
+    Ok(LandingRecord {
+        task: order.task.to_owned(),
+        target: target(),
+        commit,
+        parent: parent.clone(),
+        merged,
+        tree: hooked.tree,
+        claim: warrant.commit().clone(),
+        origin: warrant.origin(),
+        checkout: None,
+        remarks,
+        batch: None,
+        note_missing: None,
+        note_unsigned: None,
+    })
+}
