@@ -114,6 +114,16 @@ pub struct Level {
     pub why: Vec<String>,
 }
 
+/// What sets a child apart from the machine before anything is refused to it.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no box on this system yet"))]
+struct Apart {
+    /// Other programs' sockets are covered, or why they are not.
+    covered: Result<(), String>,
+    /// Its queues, semaphores and shared memory are its own and end with it; without, it gets none.
+    own_ipc: bool,
+}
+
 impl Profile {
     /// A box for test runs: no network but its own loopback.
     pub fn checks(write: Vec<PathBuf>) -> Self {
@@ -224,7 +234,7 @@ pub fn box_main() -> i32 {
 /// A place to be made writable that is missing or not what it seems: the child must not start. What the kernel cannot
 /// do is no error; it is said in the level.
 #[cfg(target_os = "linux")]
-fn confine(profile: &Profile, hidden: &Hidden, covered: Result<(), String>) -> Result<Level, String> {
+fn confine(profile: &Profile, hidden: &Hidden, apart: Apart) -> Result<Level, String> {
     if !profile.confined {
         return Ok(Level::none("the sandbox is turned off"));
     }
@@ -240,9 +250,9 @@ fn confine(profile: &Profile, hidden: &Hidden, covered: Result<(), String>) -> R
     };
     landlock::restrict(profile, hidden, &mut level)?;
     level.why.extend(privileges::drop_rights().err());
-    seccomp::filter(profile, &mut level);
-    level.agents_hidden = !profile.unix_sockets && level.seccomp || covered.is_ok();
-    if let Err(why) = covered
+    seccomp::filter(profile, apart.own_ipc, &mut level);
+    level.agents_hidden = !profile.unix_sockets && level.seccomp || apart.covered.is_ok();
+    if let Err(why) = apart.covered
         && !level.agents_hidden
     {
         level.why.push(format!("sockets of agents and services outside can be reached: {why}"));
@@ -262,7 +272,7 @@ fn confine(profile: &Profile, hidden: &Hidden, covered: Result<(), String>) -> R
 /// None; the signature is that of the confined case.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
-fn confine(profile: &Profile, _: &Hidden, _: Result<(), String>) -> Result<Level, String> {
+fn confine(profile: &Profile, _: &Hidden, _: Apart) -> Result<Level, String> {
     Ok(Level::none(if profile.confined {
         "there is no sandbox for this operating system; processes that leave their group outlive the run"
     } else {

@@ -4,5 +4,6 @@
 mod installed;
 mod judging;
 mod loose;
+mod pointed;
 mod resuming;
 mod stopping;

@@ -63,6 +63,52 @@ fn a_single_file_can_be_made_writable() {
     assert_eq!(std::fs::read(other).unwrap(), b"");
 }
 
+/// What a script of [`IPC`] says that had everything.
+const ALL: &str = "memory queue semaphore posix";
+
+/// Makes, looks for or removes one object of each kind; says which it was that it had.
+const IPC: &str = r#"
+import ctypes, sys
+libc, do, key = ctypes.CDLL(None, use_errno=True), sys.argv[1], int(sys.argv[2])
+flags, name = 0o1600 if do == "make" else 0, b"/countersign-%d" % key
+queue = libc.mq_open(name, 0o102 if do == "make" else 2, 0o600, None)
+ids = [libc.shmget(key, 4096, flags), libc.msgget(key, flags), libc.semget(key, 1, flags)]
+print(" ".join(what for what, id in zip(["memory", "queue", "semaphore", "posix"], ids + [queue]) if id >= 0))
+if do == "remove":
+    libc.shmctl(ids[0], 0, None), libc.msgctl(ids[1], 0, None), libc.semctl(ids[2], 0, 0), libc.mq_unlink(name)
+"#;
+
+#[test]
+fn no_shared_memory_queue_or_semaphore_of_a_child_is_left_or_taken_from_outside() {
+    let stand = Stand::new();
+    let script = stand.inside().join("ipc.py");
+    std::fs::write(&script, IPC).unwrap();
+    let free = Profile::checks(vec![]).unconfined();
+    let run = |what: &str, key: u32, profile: &Profile| {
+        let mut launch = stand.shell(&format!("exec python3 '{}' {what} {key}", script.display()));
+        launch.profile = Profile { write: launch.profile.write.clone(), ..profile.clone() };
+        let ended = stand.run(&launch);
+        assert!(ended.ending.is_success(), "{}", stand.log());
+        (String::from_utf8(ended.stdout).unwrap().trim().to_owned(), ended.level)
+    };
+    let key = 0x4353_0000 + (std::process::id() & 0xffff);
+    // Outside the box they stay, and the next one finds them.
+    assert_eq!(run("make", key, &free).0, ALL);
+    assert_eq!(run("look", key, &free).0, ALL);
+    for profile in [Profile::checks(vec![]), Profile::verifier(vec![])] {
+        let (found, level) = run("look", key, &profile);
+        assert!(!level.enforced || found.is_empty(), "{:?} opened the machine's {found}", profile.role);
+        let (made, level) = run("make", key + 0x1_0000, &profile);
+        let left = run("remove", key + 0x1_0000, &free).0;
+        assert!(!level.enforced || left.is_empty(), "{:?} left {left}", profile.role);
+        // A test run that has namespaces may use them. Landlock knows no place for a POSIX queue.
+        assert!(made.is_empty() || ALL.starts_with(&made), "{:?}: {made}", profile.role);
+        assert!(!made.is_empty() || level.network != Network::Loopback, "a test run got none of its own");
+    }
+    assert_eq!(run("remove", key, &free).0, ALL);
+    assert_eq!(run("look", key, &free).0, "");
+}
+
 #[test]
 fn a_writable_place_that_is_missing_or_a_link_starts_nothing() {
     let stand = Stand::new();

@@ -25,8 +25,8 @@ pub(super) const PROGRAM: Program = Program {
     worker_files: &[(".copilot/.keep", "")],
     auth: ("", ""),
     verifier: &[QUIET, Word::Fixed(&["--available-tools", "view,grep,glob"]), Word::Model("--model"), Word::Extra],
-    worker: &[QUIET, Word::Session("--session-id"), Word::Model("--model"), Word::Extra],
-    resume: &[QUIET, Word::Session("--resume"), Word::Model("--model"), Word::Extra],
+    worker: &[QUIET, ALL_PATHS, Word::Session("--session-id"), Word::Model("--model"), Word::Extra],
+    resume: &[QUIET, ALL_PATHS, Word::Session("--resume"), Word::Model("--model"), Word::Extra],
     session: Session::Ours,
     arguments: &[],
     beside: false,
@@ -35,6 +35,8 @@ pub(super) const PROGRAM: Program = Program {
     exit_fault: None,
 };
 
+/// Else it refuses every command that names a place beside its folder, even the scratch folder; the box decides that.
+const ALL_PATHS: Word = Word::Fixed(&["--allow-all-paths"]);
 const QUIET: Word = Word::Fixed(&[
     "--output-format",
     "json",

@@ -1,4 +1,5 @@
-//! Namespaces for a child: a network that holds nothing but the loopback interface, and mounts of its own.
+//! Namespaces for a child: a network that holds nothing but the loopback interface, mounts of its own, and queues and
+//! memory (System V and POSIX) that go with it.
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -33,6 +34,13 @@ pub(super) fn enter(network: bool, mounts: bool) -> Result<Result<(), String>, S
         raise_loopback()?;
     }
     Ok(mounted)
+}
+
+/// Gives this process queues, semaphores and shared memory of its own; the kernel ends them with the last of its children.
+///
+/// True if it did. Inside a user namespace of ours it always may; else it takes the right to make namespaces.
+pub(super) fn enter_own_ipc() -> bool {
+    unshare(CloneFlags::CLONE_NEWIPC).is_ok()
 }
 
 fn separate(wanted: CloneFlags) -> Result<(), String> {

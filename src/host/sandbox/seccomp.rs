@@ -83,6 +83,24 @@ const OLD_METADATA: &[i64] = &[];
 /// `FS_IOC_SETFLAGS` in both widths, `FS_IOC_FSSETXATTR`.
 const FLAG_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x401c_5820];
 
+/// Queues, semaphores and shared memory that outlive their process, System V's and POSIX's. Refused where they would be
+/// those of the machine: a child could leave them behind, or open those of the user's other programs.
+const IPC: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// The second number x86-64 kernels may know a call by.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
@@ -91,8 +109,8 @@ const X32: i64 = 0x4000_0000;
 const X32_OWN: &[i64] = &[X32 + 521, X32 + 539, X32 + 540];
 
 /// Puts the filter on the calling thread and notes in `level` whether it holds.
-pub(super) fn filter(profile: &Profile, level: &mut Level) {
-    match set(profile, level.enforced) {
+pub(super) fn filter(profile: &Profile, own_ipc: bool, level: &mut Level) {
+    match set(profile, own_ipc, level.enforced) {
         Ok(()) => {
             level.seccomp = true;
             level.no_new_privs = true;
@@ -101,8 +119,11 @@ pub(super) fn filter(profile: &Profile, level: &mut Level) {
     }
 }
 
-fn set(profile: &Profile, landlocked: bool) -> Result<(), String> {
-    let rules = rules(profile, landlocked).map_err(|error| error.to_string())?;
+fn set(profile: &Profile, own_ipc: bool, landlocked: bool) -> Result<(), String> {
+    let mut rules = rules(profile, landlocked).map_err(|error| error.to_string())?;
+    if !own_ipc {
+        rules.extend(with_twins(IPC.iter().map(|call| (*call, Vec::new())).collect()));
+    }
     apply(rules, libc::EPERM)?;
     if profile.read_only_metadata {
         let times = TIMES.iter().chain(OLD_TIMES).map(|call| (*call, Vec::new()));

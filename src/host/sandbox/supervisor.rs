@@ -5,7 +5,7 @@
 //! inherited, and no confined thread of ours remains that the child could strike.
 
 use super::wire::{Answer, Bytes, KILL, Order, TERM};
-use super::{Level, confine, tree};
+use super::{Apart, Level, confine, tree};
 use crate::host::clock::{Clock, Stopwatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
@@ -82,13 +82,13 @@ fn close_inherited() {
 }
 
 fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBool) -> Answer {
-    let covered = match separate(order, control) {
-        Ok(covered) => covered,
+    let apart = match separate(order, control) {
+        Ok(apart) => apart,
         Err(why) => return Answer::NoNetwork { why },
     };
     let (mut input, mut strays) = (input, 0);
     for (turn, argv) in order.commands.iter().enumerate() {
-        let (child, level) = match start(order, argv, !input.is_empty(), covered.clone()) {
+        let (child, level) = match start(order, argv, !input.is_empty(), apart.clone()) {
             Ok(started) => started,
             Err(why) => return Answer::NotStarted { turn, why },
         };
@@ -108,12 +108,12 @@ fn fulfil(order: &Order, input: Vec<u8>, control: &mut Control, asked: &AtomicBo
     Answer::NotStarted { turn: 0, why: "there is no command".to_owned() }
 }
 
-/// Enters the namespaces that the order needs; whether other programs' sockets are covered, or why not.
+/// Enters the namespaces that the order needs.
 ///
 /// # Errors
 /// A network of its own is impossible.
 #[cfg(target_os = "linux")]
-fn separate(order: &Order, control: &mut Control) -> Result<Result<(), String>, String> {
+fn separate(order: &Order, control: &mut Control) -> Result<Apart, String> {
     let nothing = || Ok(Vec::new());
     let places = if order.wants_cover() {
         // Listed before we leave the network that the list is of.
@@ -127,31 +127,28 @@ fn separate(order: &Order, control: &mut Control) -> Result<Result<(), String>, 
     if network {
         control.hand_over(&order.listen)?;
     }
-    Ok(match (places, mounts) {
+    let own_ipc = order.profile().confined && super::network::enter_own_ipc();
+    let covered = match (places, mounts) {
         (Ok(places), Ok(())) if !places.is_empty() => super::cover::cover(&places),
         (Ok(_), mounts) => mounts,
         (Err(why), _) => Err(why),
-    })
+    };
+    Ok(Apart { covered, own_ipc })
 }
 
 /// There are no namespaces here.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "one signature for all systems")]
-fn separate(_: &Order, _: &mut Control) -> Result<Result<(), String>, String> {
-    Ok(Ok(()))
+fn separate(_: &Order, _: &mut Control) -> Result<Apart, String> {
+    Ok(Apart { covered: Ok(()), own_ipc: false })
 }
 
 /// Starts the child from inside the box.
-fn start(
-    order: &Order,
-    argv: &[Bytes],
-    has_input: bool,
-    covered: Result<(), String>,
-) -> Result<(Child, Level), String> {
+fn start(order: &Order, argv: &[Bytes], has_input: bool, apart: Apart) -> Result<(Child, Level), String> {
     let mut command = command(order, argv, has_input)?;
     let (profile, hidden) = (order.profile(), order.hidden.clone());
     let inside = move || -> Result<(Child, Level), String> {
-        let level = confine(&profile, &hidden, covered)?;
+        let level = confine(&profile, &hidden, apart)?;
         let child = command
             .spawn()
             .map_err(|error| format!("failed to start {}: {error}", Path::new(command.get_program()).display()))?;

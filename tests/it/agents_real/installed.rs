@@ -1,6 +1,6 @@
 //! The pinned programs of `tests/fakes/programs.txt`, where `.ci/agents` has installed them.
 
-use crate::support::{skip, variable};
+use crate::support::{skip, variable, write_script};
 use std::path::{Path, PathBuf};
 
 /// A line of the table.
@@ -51,4 +51,16 @@ pub(super) fn words(name: &str) -> Option<Vec<String>> {
         return Some(vec![text(&self::executable("node")?), text(&executable)]);
     }
     Some(vec![text(&executable)])
+}
+
+/// One file that starts a program, as a launcher on the `PATH` does; a script of Node's is given its Node.
+pub(super) fn wrapped(name: &str, folder: &Path) -> Option<PathBuf> {
+    let words = words(name)?;
+    if let [one] = words.as_slice() {
+        return Some(PathBuf::from(one));
+    }
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let file = folder.join(format!("launch-{name}"));
+    write_script(&file, &format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")));
+    Some(file)
 }

@@ -1,7 +1,8 @@
 //! A worker's session with the real program: the second turn goes on where the first ended.
 
-use super::installed::executable;
+use super::installed::wrapped;
 use super::loose::Loose;
+use super::pointed;
 use crate::model::{Model, Plan, Turn};
 use crate::stand::Stand;
 use countersign::agent::{AgentReply, Question, Resumed, Retries, Role, Sessions, ask, locate, settle_agent};
@@ -12,22 +13,19 @@ use std::time::Duration;
 
 /// A turn of this program in a worktree, while the model writes a file and then says that it is done.
 fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &str) -> AgentReply {
-    let url = model.url();
-    let openai = format!("{url}/v1");
-    stand.host.env = Env::of([
-        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", "/nonexistent"),
-        ("ANTHROPIC_API_KEY", "dummy"),
-        ("ANTHROPIC_BASE_URL", url.as_str()),
-        ("CODEX_API_KEY", "dummy"),
-        ("OPENAI_BASE_URL", openai.as_str()),
-    ]);
+    let home = stand.outside().join("home");
+    let vars = pointed::at(name, model, &home);
+    let mut env = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
+    env.push(("HOME".to_owned(), home.display().to_string()));
+    env.extend(vars);
+    stand.host.env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let worktree = stand.outside().join("worktree");
     std::fs::create_dir_all(&worktree).unwrap();
     let described = VerifierProgram {
         agent: Some(name.to_owned()),
         command: vec![program.display().to_string()],
-        model: Some("stub-model".to_owned()),
+        model: Some(pointed::model(name).to_owned()),
+        allow_hosts: vec![model.url().rsplit('/').next().unwrap().parse().unwrap()],
         ..VerifierProgram::default()
     };
     let settings = Settings { verifiers: [(name.to_owned(), described)].into(), ..Settings::default() };
@@ -55,9 +53,9 @@ fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &st
 }
 
 fn a_worker_writes_its_worktree_only_and_its_session_goes_on(name: &str) {
-    let Some(program) = executable(name) else { return };
-    let loose = Loose::named(name);
     let mut stand = Stand::new();
+    let Some(program) = wrapped(name, &stand.inside()) else { return };
+    let loose = Loose::named(name);
     let line = "echo work > made-by-shell.txt; echo no > ../outside.txt; echo the shell has run";
     let first = Model::start(Plan::of([Turn::calls([(loose.shell)(line)]), Turn::says("ANSWER-ONE")]));
     let reply = turn(&mut stand, &program, name, &first, "BRIEF-ONE");
@@ -78,12 +76,15 @@ fn a_worker_writes_its_worktree_only_and_its_session_goes_on(name: &str) {
     }
 }
 
-#[test]
-fn claude_goes_on_with_its_session() {
-    a_worker_writes_its_worktree_only_and_its_session_goes_on("claude");
+macro_rules! each {
+    ($($program:ident)*) => {$(
+        #[test]
+        fn $program() {
+            super::a_worker_writes_its_worktree_only_and_its_session_goes_on(stringify!($program));
+        }
+    )*};
 }
 
-#[test]
-fn codex_goes_on_with_its_session() {
-    a_worker_writes_its_worktree_only_and_its_session_goes_on("codex");
+mod a_worker_goes_on_with_its_session {
+    each!(claude codex pi gemini copilot);
 }
