@@ -148,7 +148,14 @@ impl Run<'_> {
             Fact::Tests(tests) if runs.contains_key(&tests.command) => Some(tests),
             _ => None,
         });
-        let tests = self.found(tests_run::ID).map(|found| Rerun::of_tests(found, runs.values().copied(), told));
+        let added = receipts.iter().rev().find_map(|receipt| match &receipt.fact {
+            Fact::Bites(bites) if bites.tree == claim.tree => Some(bites.tests.len() as u64),
+            _ => None,
+        });
+        let tests = self.found(tests_run::ID).map(|found| {
+            let rerun = Rerun::of_tests(found, runs.values().copied(), told);
+            Rerun { added, ..rerun }
+        });
         let commands = runs.values().map(|run| run.command.clone()).collect();
         (proofs.chain(tests).collect(), commands)
     }
