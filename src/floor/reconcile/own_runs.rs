@@ -64,7 +64,8 @@ fn fewer(count: u64, rerun: &Rerun, words: &str, evidence: &Evidence<'_>, calls:
     if let Some((ran, counted)) = captured.last() {
         let line = runs::shown(&ran.step.words);
         let words = format!("{words}; `{line}` said {}, and all {count} were claimed", counted.words());
-        return Found::unbacked(LedgerMatch::No, words).receipt(calls.receipt(ran.event));
+        let found = Found::unverifiable(LedgerMatch::No, words).receipt(calls.receipt(ran.event));
+        return found.wanting("say which tests are meant");
     }
     let words = format!("{words}; all {count} were claimed, and nothing shows which {count} are meant");
     Found::unverifiable(LedgerMatch::Unknown, words).wanting("say how many tests ran, as the runner says it")

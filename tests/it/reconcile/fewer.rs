@@ -1,4 +1,4 @@
-//! A claim of all of fewer tests than our own run counts: a lie only where something says so.
+//! A claim of all of fewer tests than our own run counts is no lie by itself.
 
 use super::publicly::{node, node_test};
 use super::{Scene, held, refuted, verified};
@@ -37,7 +37,7 @@ fn all_of_the_new_tests_or_of_a_narrower_run_is_no_lie_about_the_suite() {
 }
 
 #[test]
-fn a_number_that_no_run_shows_is_for_a_person_and_one_that_a_run_contradicts_or_that_is_larger_is_refuted() {
+fn a_number_that_no_run_shows_is_for_a_person_and_one_that_is_larger_than_ours_is_refuted() {
     if !has_node() {
         return;
     }
@@ -46,7 +46,7 @@ fn a_number_that_no_run_shows_is_for_a_person_and_one_that_a_run_contradicts_or_
     held(&check(&says(&session, 1)), "test-green", "nothing shows which 1 are meant");
     refuted(&check(&says(&session, 4)), "test-green", "4 were claimed");
     let whole = session.clone().ran("node --test", 0, "# tests 3\n# pass 3\n# fail 0");
-    refuted(&check(&says(&whole, 1)), "test-green", "`node --test` said 3 passed, and all 1 were claimed");
+    held(&check(&says(&whole, 1)), "test-green", "`node --test` said 3 passed, and all 1 were claimed");
     refuted(&check(&says(&whole, 4)), "test-green", "4 were claimed");
     // A run that the last edit made stale, or whose exit nobody saw, names no number.
     let stale =
