@@ -102,6 +102,7 @@ fn dispatch(cli: Cli, cancel: &Cancel, console: &mut Console) -> anyhow::Result<
         Command::Completions { shell } => Ok(manual::completions(shell, console)),
         Command::Man(args) => manual::man(&args, &start, console),
         Command::Hook { command: HookCommand::Stop { host: asks } } => Ok(hook::stop(asks, &start, &host, console)),
+        Command::Hook { command: HookCommand::Start { host: says } } => Ok(hook::start(says, &start, &host, console)),
         Command::Init(args) => init::run(&args, &start, &host, console),
         Command::Receipts(args) => receipts::show(&args, &start, &host, console),
         Command::Reconcile(args) => reconcile::run(*args, start, &host, console),

@@ -20,6 +20,7 @@ mod replay;
 mod report;
 pub mod ruling;
 mod settings;
+mod starting;
 mod stopping;
 pub mod work;
 
@@ -28,6 +29,7 @@ pub use judge::{admit, verify};
 pub use outcome::{FloorSummary, Outcome};
 pub use reconciling::{Captured, ClaimWord, ReconcileRequest, keep_repair, last_repair, reconcile};
 pub use replay::{Replayed, find_case, replay};
+pub use starting::{SessionStart, begin};
 pub use stopping::{MOST_BLOCKS, StopAnswer, StopOutcome, StopRequest, StopState, mark_unverified, stop};
 
 use crate::agent::AgentError;

@@ -92,6 +92,8 @@ pub struct Witness {
     pub files: BTreeMap<String, FileNow>,
     /// The commits that assertions name.
     pub named: BTreeMap<String, NamedCommit>,
+    /// True if the addresses of the remotes were recorded before the work, so that a later change of them has no say.
+    pub recorded: bool,
     /// The branches that assertions say were pushed, at their remote.
     pub remotes: BTreeMap<String, RemoteNow>,
     /// The pull requests of the branch.
@@ -152,6 +154,7 @@ pub fn look(scene: &Scene<'_>, assertions: &[Assertion]) -> Result<Witness, GitE
         uncommitted,
         files: BTreeMap::new(),
         named: BTreeMap::new(),
+        recorded: scene.urls.is_some(),
         remotes: BTreeMap::new(),
         pulls: None,
         services: BTreeMap::new(),

@@ -221,6 +221,12 @@ pub(crate) enum HookCommand {
         #[arg(long, value_enum)]
         host: HookHost,
     },
+    /// Writes down where HEAD and the remotes are when a session begins; otherwise like `stop`.
+    Start {
+        /// The program that says so.
+        #[arg(long, value_enum)]
+        host: HookHost,
+    },
 }
 
 /// A program that asks before an agent's turn ends.

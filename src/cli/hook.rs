@@ -1,4 +1,5 @@
-//! `countersign hook stop`: the program that hosts an agent asks whether a turn may end.
+//! `countersign hook stop`: the program that hosts an agent asks whether a turn may end; and `hook start`, by which it says
+//! that a session begins.
 //!
 //! Always exit 0 with the host's JSON: another code is a refusal to some hosts and an end to others. Nothing here may keep
 //! an agent for ever, and nothing here takes long.
@@ -90,6 +91,22 @@ pub(super) fn stop(_host: HookHost, start: &Path, host: &Host, console: &mut Con
             pipeline::mark_unverified(&request, &why, host);
             unverified(&why)
         }
+    };
+    answered(&answer, console)
+}
+
+pub(super) fn start(_host: HookHost, start: &Path, host: &Host, console: &mut Console) -> ExitCode {
+    if host.env.get(WITHIN_VARIABLE).is_some() {
+        return answered(&json!({}), console);
+    }
+    let begun = read_word(std::io::stdin()).and_then(|word| {
+        pipeline::begin(&start.join(&word.cwd), &word.session_id, host).map_err(|why| why.to_string())
+    });
+    let answer = match begun {
+        Ok(_) => json!({}),
+        Err(why) => json!({ "systemMessage": shown(&format!(
+            "countersign: the start of this session was not recorded: {why}. A push will be looked at where the remote is then"
+        )) }),
     };
     answered(&answer, console)
 }

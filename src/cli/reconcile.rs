@@ -21,7 +21,6 @@ pub(super) fn run(args: ReconcileArgs, start: PathBuf, host: &Host, console: &mu
         since: args.since,
         assertions: args.assertions,
         rerun: args.rerun,
-        remotes: None,
         count_repairs: true,
         captured: None,
     };

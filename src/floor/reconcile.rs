@@ -8,6 +8,7 @@ mod calls;
 mod counts;
 mod files;
 mod looks;
+mod own_runs;
 mod programs;
 mod publishing;
 pub mod repair;
@@ -37,6 +38,8 @@ pub struct Rerun {
     pub tests: Option<(u64, u64)>,
     /// Why a green run proves little: its new tests pass without the change as well.
     pub weak: Option<String>,
+    /// How many new or changed tests pass on the claim, where that was found out.
+    pub added: Option<u64>,
 }
 
 /// What a run of our own is about.
@@ -71,7 +74,14 @@ impl Rerun {
             commands.into_iter().map(|run| format!("`{}` {}", run.command, run.ending.sentence())).collect();
         let counted = tests.map_or_else(String::new, |(passed, failed)| format!(" ({passed} passed, {failed} failed)"));
         let why = first_finding(report).map_or_else(String::new, |why| format!(": {why}"));
-        Self { of: RerunOf::Tests, holds, observed: format!("{}{counted}{why}", said.join(", ")), tests, weak: None }
+        Self {
+            of: RerunOf::Tests,
+            holds,
+            observed: format!("{}{counted}{why}", said.join(", ")),
+            tests,
+            weak: None,
+            added: None,
+        }
     }
 
     /// The run that a criterion's proof is; none for a file, which is looked at and not run.
@@ -82,7 +92,7 @@ impl Rerun {
             Proof::File { .. } => return None,
         };
         let (holds, observed) = (record.on_claim, record.observed.clone());
-        Some(Self { of: RerunOf::Proof(subject), holds, observed, tests: None, weak: None })
+        Some(Self { of: RerunOf::Proof(subject), holds, observed, tests: None, weak: None, added: None })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::asking::Asked;
 use super::judge::Run;
+use super::report::Reported;
 use super::{CallsWord, VerifyError, VerifyRequest};
 use crate::agent::Sessions;
 use crate::agent::transcript::{Found, Transcript, files_of_session, find_kept, read_session, read_transcript};
@@ -9,64 +10,108 @@ use crate::claim::Claim;
 use crate::claim::witness::{Scene, look};
 use crate::floor::reconcile::{Evidence, Rerun, reconcile};
 use crate::floor::{self, ReportState, tests_run};
-use crate::host::digest::digest;
+use crate::host::digest::{digest, digest_of_all};
 use crate::host::env::Env;
 use crate::host::path::escape;
 use crate::receipts::{CheckReport, CommandRecord, Fact, Purpose};
 use crate::worker::assertions::{claimed, gathered, implicit};
 use crate::worker::{Outcome, Report};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// The worker's tool calls, or why there are none.
 #[derive(Debug)]
 pub(super) struct Calls {
-    pub(super) transcript: Option<Transcript>,
-    /// Why calls that should be there cannot be read; empty if nothing is wrong.
-    pub(super) doubt: String,
-    /// SHA-256 of what was read.
+    kept: Kept,
+    /// SHA-256 of what they are read from, or of why they cannot be read.
     pub(super) digest: String,
 }
 
-impl Calls {
-    fn of(transcript: Option<Transcript>, doubt: String) -> Self {
-        let seen = transcript.as_ref().map(|read| (&read.events, &read.gaps, &read.damaged));
-        let digest = digest(&serde_json::to_vec(&(seen, &doubt)).unwrap_or_default());
-        Self { transcript, doubt, digest }
+/// Where they are.
+#[derive(Debug)]
+enum Kept {
+    /// There are none, and nothing is wrong with that; or these.
+    Read(Option<Transcript>),
+    /// A session that `work` remembers, read once it is needed.
+    Session { home: PathBuf, session: String },
+}
+
+/// Finds the calls, and reads what the key of a judgement needs of them. A file that the user named must be readable. A
+/// session that `work` remembers is only looked at where a report would be held against it.
+pub(super) fn read(request: &VerifyRequest, asked: &Asked, reported: &Reported) -> Result<Calls, VerifyError> {
+    let none = || Calls { kept: Kept::Read(None), digest: digest(b"") };
+    match &request.calls {
+        CallsWord::None => Ok(none()),
+        CallsWord::File(file) => {
+            let read = read_transcript(&files_of_session(&request.start.join(file)))?;
+            let seen = (&read.events, &read.gaps, &read.damaged);
+            let digest = digest(&serde_json::to_vec(&seen).unwrap_or_default());
+            Ok(Calls { kept: Kept::Read(Some(read)), digest })
+        }
+        CallsWord::OfTask if asked.commit.is_some() || !says_done(&reported.state) => Ok(none()),
+        CallsWord::OfTask => {
+            let sessions = asked.task_id().and_then(|id| Sessions::of(&asked.repo.own_dir(), id).ok());
+            let Some((session, home)) = sessions.and_then(|sessions| sessions.latest()) else { return Ok(none()) };
+            let digest = digest_of(&home, &session).unwrap_or_else(|why| digest(why.as_bytes()));
+            Ok(Calls { kept: Kept::Session { home, session }, digest })
+        }
     }
 }
 
-/// Reads the calls. A file that the user named must be readable. A session that `work` remembers was kept where its worker
-/// can write: one that is gone or spoilt refutes nothing, and what it would have shown is in doubt.
-pub(super) fn read(request: &VerifyRequest, asked: &Asked) -> Result<Calls, VerifyError> {
-    match &request.calls {
-        CallsWord::None => Ok(Calls::of(None, String::new())),
-        CallsWord::File(file) => {
-            let files = files_of_session(&request.start.join(file));
-            Ok(Calls::of(Some(read_transcript(&files)?), String::new()))
+fn says_done(report: &ReportState) -> bool {
+    matches!(report, ReportState::Read { report, .. } if report.outcome == Outcome::Success)
+}
+
+impl Calls {
+    /// The calls, and why calls that should be there cannot be read (empty if nothing is wrong). A remembered session was
+    /// kept where its worker can write: one that is gone or spoilt refutes nothing, and what it would have shown is in doubt.
+    fn open(&self) -> (Option<Cow<'_, Transcript>>, String) {
+        let (home, session) = match &self.kept {
+            Kept::Read(transcript) => return (transcript.as_ref().map(Cow::Borrowed), String::new()),
+            Kept::Session { home, session } => (home, session),
+        };
+        let read = of_session(home, session).and_then(|transcript| {
+            let same = digest_of(home, session)? == self.digest;
+            if same { Ok(transcript) } else { Err("it was written to while it was judged".to_owned()) }
+        });
+        match read {
+            Ok(transcript) => (Some(Cow::Owned(transcript)), String::new()),
+            Err(why) => {
+                let session = escape(session.as_bytes());
+                (None, format!("the tool calls of the worker's session {session} cannot be read: {why}"))
+            }
         }
-        CallsWord::OfTask => {
-            let sessions = asked.task_id().and_then(|id| Sessions::of(&asked.repo.own_dir(), id).ok());
-            let Some((session, home)) = sessions.and_then(|sessions| sessions.latest()) else {
-                return Ok(Calls::of(None, String::new()));
-            };
-            Ok(match of_session(&home, &session) {
-                Ok(transcript) => Calls::of(Some(transcript), String::new()),
-                Err(why) => {
-                    let session = escape(session.as_bytes());
-                    Calls::of(None, format!("the tool calls of the worker's session {session} cannot be read: {why}"))
-                }
-            })
-        }
+    }
+}
+
+fn file_of(home: &Path, session: &str) -> Result<PathBuf, String> {
+    match find_kept(&Env::of([("HOME", home)]), session).map_err(|why| why.to_string())? {
+        Found::One(file) => Ok(file),
+        Found::Several(files) => Err(format!("{} transcripts in its home fit", files.len())),
+        Found::Nothing => Err("no transcript of it lies in its home".to_owned()),
     }
 }
 
 fn of_session(home: &Path, session: &str) -> Result<Transcript, String> {
-    match find_kept(&Env::of([("HOME", home)]), session).map_err(|why| why.to_string())? {
-        Found::One(file) => read_session(&file, session).map_err(|why| why.to_string()),
-        Found::Several(files) => Err(format!("{} transcripts in its home fit", files.len())),
-        Found::Nothing => Err("no transcript of it lies in its home".to_owned()),
+    read_session(&file_of(home, session)?, session).map_err(|why| why.to_string())
+}
+
+/// SHA-256 of the bytes of a session's files, and of what its database has not taken over yet.
+fn digest_of(home: &Path, session: &str) -> Result<String, String> {
+    let main = file_of(home, session)?;
+    let mut files = files_of_session(&main);
+    let mut log = main.into_os_string();
+    log.push("-wal");
+    files.extend(Some(PathBuf::from(log)).filter(|log| log.is_file()));
+    let mut digests = String::new();
+    for file in files {
+        let found = File::open(&file).and_then(digest_of_all);
+        let found = found.map_err(|why| format!("{}: {why}", escape(file.as_os_str().as_encoded_bytes())))?;
+        digests.push_str(&found);
     }
+    Ok(digest(digests.as_bytes()))
 }
 
 impl Run<'_> {
@@ -90,9 +135,9 @@ impl Run<'_> {
             return self.check(CheckReport::not_applicable(id, why));
         }
         self.recorder.begin("holding the report against the worker's tool calls");
-        let calls = self.calls;
+        let (transcript, doubt) = self.calls.open();
         let words = words(report);
-        let kept = calls.transcript.is_some().then(|| implicit(false)).into_iter().flatten();
+        let kept = transcript.is_some().then(|| implicit(false)).into_iter().flatten();
         let (assertions, left_out) = gathered(claimed::claimed(&words).into_iter().chain(kept));
         let mut table = {
             let repo = &self.asked.repo;
@@ -107,7 +152,7 @@ impl Run<'_> {
             let witness = look(&scene, &assertions)?;
             let (reruns, test_commands) = self.own_runs(claim);
             let evidence = Evidence {
-                transcript: calls.transcript.as_ref(),
+                transcript: transcript.as_deref(),
                 witness: &witness,
                 reruns: &reruns,
                 contract: &[],
@@ -119,10 +164,10 @@ impl Run<'_> {
         if left_out > 0 {
             table.notes.push(format!("{left_out} further assertions were not looked at"));
         }
-        if !calls.doubt.is_empty() {
-            table.notes.push(calls.doubt.clone());
+        if !doubt.is_empty() {
+            table.notes.push(doubt.clone());
         }
-        let found = floor::receipts::inspect(&table, &calls.doubt);
+        let found = floor::receipts::inspect(&table, &doubt);
         self.recorder.record(Fact::Reconciled(Box::new(table.without_secrets())))?;
         self.check(found)
     }
@@ -148,7 +193,14 @@ impl Run<'_> {
             Fact::Tests(tests) if runs.contains_key(&tests.command) => Some(tests),
             _ => None,
         });
-        let tests = self.found(tests_run::ID).map(|found| Rerun::of_tests(found, runs.values().copied(), told));
+        let added = receipts.iter().rev().find_map(|receipt| match &receipt.fact {
+            Fact::Bites(bites) if bites.tree == claim.tree => Some(bites.tests.len() as u64),
+            _ => None,
+        });
+        let tests = self.found(tests_run::ID).map(|found| {
+            let rerun = Rerun::of_tests(found, runs.values().copied(), told);
+            Rerun { added, ..rerun }
+        });
         let commands = runs.values().map(|run| run.command.clone()).collect();
         (proofs.chain(tests).collect(), commands)
     }

@@ -53,7 +53,7 @@ fn judge(
     let reported = read_report(request, &asked.repo, asked.task_id())?;
     watch.began("freezing the work");
     let frozen = freeze(&asked)?;
-    let calls = captured::read(request, &asked)?;
+    let calls = captured::read(request, &asked, &reported)?;
     require_box(&settled, &frozen, host)?;
     if frozen.changed.is_empty() && asked.task.is_none() {
         return Err(VerifyError::NothingToJudge { base: asked.base.commit.to_string(), rule: asked.base.rule.clone() });

@@ -10,14 +10,16 @@ pub use memory::{keep_repair, last_repair};
 
 use super::asking::{self, Asked};
 use super::settings::{Settled, settle_settings};
+use super::starting::{SessionStart, started};
 use super::{Observer, TaskWord, VerifyError, VerifyRequest};
 use crate::agent::transcript::{Transcript, files_of_session, read_session, read_transcript};
-use crate::claim::witness::{Scene, Url, look};
+use crate::claim::witness::{Scene, look};
 use crate::claim::{Claim, Frozen, Sighting, freeze_worktree};
 use crate::floor::reconcile::{Evidence, repair};
 use crate::floor::{Inspection, ReportState, reconcile as held, tamper, tests_tampered};
 use crate::host::Host;
 use crate::host::digest::digest;
+use crate::host::git::Repo;
 use crate::receipts::{CheckReport, Finding, Reconciled, State, TamperedRepair};
 use crate::task::Task;
 use crate::worker::assertions::{asked, claimed, gathered, given, implicit};
@@ -28,6 +30,9 @@ use std::path::{Path, PathBuf};
 
 /// How much of a claim is read.
 const LARGEST_CLAIM: u64 = 1 << 20;
+
+/// Said where a push is looked at without a record of the session's start.
+const UNRECORDED: &str = "no hook recorded the remotes when the session began: their addresses are today's";
 
 /// What to reconcile.
 #[derive(Debug, Clone)]
@@ -48,8 +53,6 @@ pub struct ReconcileRequest {
     pub assertions: Option<PathBuf>,
     /// True: run the tests and the criteria's commands anew, in a room of our own.
     pub rerun: bool,
-    /// The addresses of the remotes when the session began, where somebody recorded them.
-    pub remotes: Option<Vec<Url>>,
     /// True: count repairs in the repository's own folder, by the session's id.
     pub count_repairs: bool,
     /// A session whose calls the caller has read; then `transcript` and `session` are not looked at.
@@ -86,7 +89,6 @@ impl ReconcileRequest {
             since: None,
             assertions: None,
             rerun: false,
-            remotes: None,
             count_repairs: false,
             captured: None,
         }
@@ -119,7 +121,13 @@ pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observ
     };
     let transcript = request.captured.as_ref().map_or(read.as_ref(), |captured| captured.transcript.as_ref());
     let words = claim_of(request, transcript)?;
-    let since = start::since(request, host, transcript)?;
+    let session = request.captured.as_ref().map(|captured| captured.session.as_str());
+    let session = session.or_else(|| transcript?.session.as_deref());
+    let began = match session {
+        Some(session) => started(&Repo::discover(host, &request.start)?, session)?,
+        None => None,
+    };
+    let since = start::since(request, host, (transcript, began.as_ref()))?;
     let verify = request.as_verify(since.as_ref().map(|(commit, _)| commit.clone()));
     let mut asked = asking::settle(&verify, host)?;
     if let Some((_, rule)) = since {
@@ -128,16 +136,16 @@ pub fn reconcile(request: &ReconcileRequest, host: &Host, watch: &mut dyn Observ
     let settled = settle_settings(&verify, &asked.repo, &asked.base_tree)?;
     watch.began("looking at what is there now");
     let frozen = freeze_worktree(&asked.repo, &asked.base.commit)?;
-    let about = About { request, asked: &asked, settled: &settled, transcript, words: &words };
+    let about = About { request, asked: &asked, settled: &settled, transcript, words: &words, began: began.as_ref() };
     let (assertions, left_out) = about.assertions(&frozen)?;
     let (mut table, contract, guarded) = about.hold(&assertions, frozen, watch)?;
     if left_out > 0 {
         table.notes.push(format!("{left_out} further assertions were not looked at"));
     }
-    let named = request.captured.as_ref().map(|captured| captured.session.as_str());
-    if request.count_repairs
-        && let Some(session) = named.or_else(|| transcript?.session.as_deref())
-    {
+    if began.is_none() && assertions.iter().any(|a| a.kind == AssertionKind::BranchPushed) {
+        table.notes.push(UNRECORDED.to_owned());
+    }
+    if let Some(session) = session.filter(|_| request.count_repairs) {
         let seen = seen(&table, transcript, &words);
         let before = last_repair(&asked.repo, session)?;
         let (weakened, others) = bent_tests(&contract);
@@ -212,6 +220,7 @@ struct About<'a> {
     settled: &'a Settled,
     transcript: Option<&'a Transcript>,
     words: &'a str,
+    began: Option<&'a SessionStart>,
 }
 
 impl About<'_> {
@@ -283,7 +292,7 @@ impl About<'_> {
             trees: (&preview.base_tree, &preview.tree),
             changed: &preview.changed,
             given_top: Some(self.request.start.clone()).filter(|start| start.join(".git").exists()),
-            urls: self.request.remotes.as_deref(),
+            urls: self.began.map(|began| &began.remotes[..]),
         };
         let witness = look(&scene, assertions)?;
         let guarded = guarded(&inspection, &contract)?;

@@ -1,5 +1,7 @@
 //! `hook stop`: what the programs that host agents are answered when a turn wants to end.
 
+mod starting;
+
 use crate::reconcile::Scene;
 use crate::support::session::{Form, SESSION, Session};
 use crate::support::{Outcome, TestRepo};

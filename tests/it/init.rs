@@ -152,6 +152,10 @@ fn hooks_join_what_the_programs_settings_hold_already() {
     assert_eq!((&claude["model"], &claude["hooks"]["Stop"][0]["hooks"][0]["command"]), (&"m".into(), &"bell".into()));
     assert_eq!(claude["hooks"]["Stop"][1]["hooks"][0]["command"], "countersign hook stop --host claude");
     assert_eq!(codex["hooks"]["Stop"][0]["hooks"][0]["command"], "countersign hook stop --host codex");
+    for (settings, host) in [(&claude, "claude"), (&codex, "codex")] {
+        let command = format!("countersign hook start --host {host}");
+        assert_eq!(settings["hooks"]["SessionStart"][0]["hooks"][0]["command"], command.as_str());
+    }
     let before = files(&repo.path());
     repo.run(&["init", "--hooks"]).exits(0);
     repo.run(&["init", "--hooks", "--check"]).exits(0);

@@ -1,5 +1,6 @@
 //! `reconcile`: what a session says it did, against its calls and against what is there.
 
+mod fewer;
 mod hostile;
 mod publicly;
 mod repairs;

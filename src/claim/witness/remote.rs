@@ -46,6 +46,11 @@ pub enum RemoteNow {
         /// The remote's name.
         remote: String,
     },
+    /// The configuration gives another address than was recorded, and at the recorded one the branch is not as it is here.
+    Moved {
+        /// The remote's name.
+        remote: String,
+    },
     /// The repository has no remote at all.
     NoRemote,
     /// Nobody can tell.
@@ -132,6 +137,9 @@ pub(super) fn look(repo: &Repo, branch: &str, known: Option<&[Url]>) -> Result<R
     }
     match ask_remote(repo, &place, branch) {
         Err(why) => unknown(format!("{} does not answer: {why}", url.remote)),
+        Ok(there) if there.as_ref() != Some(&here) && has_moved(repo, url)? => {
+            Ok(RemoteNow::Moved { remote: url.remote.clone() })
+        }
         Ok(None) => Ok(RemoteNow::Absent { remote: url.remote.clone() }),
         Ok(Some(there)) => {
             let known_here = repo.resolve(there.as_str())?.is_some();
@@ -139,6 +147,11 @@ pub(super) fn look(repo: &Repo, branch: &str, known: Option<&[Url]>) -> Result<R
             Ok(RemoteNow::At { remote: url.remote.clone(), there, here, behind })
         }
     }
+}
+
+/// True if the configuration has another address for it now.
+fn has_moved(repo: &Repo, known: &Url) -> Result<bool, GitError> {
+    Ok(!urls(repo)?.contains(known))
 }
 
 fn ask_remote(repo: &Repo, place: &str, branch: &str) -> Result<Option<CommitId>, String> {

@@ -105,7 +105,8 @@ pub(super) fn pushed(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Cal
     let at = |found: Found| {
         with(found, calls, ran).wanting("git push, and read what the remote has").receipt("git:ls-remote")
     };
-    if let Some(moved) = moved_remote(calls) {
+    let moved = moved_remote(calls);
+    if let Some(moved) = moved.filter(|_| !witness.recorded) {
         let words = format!("the remote was changed during the work: `{}`", super::runs::shown(&moved.step.words));
         return at(Found::unverifiable(LedgerMatch::Unknown, words)).receipt(calls.receipt(moved.event));
     }
@@ -129,6 +130,20 @@ pub(super) fn pushed(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Cal
         }
         RemoteNow::Absent { remote } => {
             Found::unbacked(matched(ran), format!("{remote} has no such branch{}", end(ran)))
+        }
+        RemoteNow::Moved { remote } => {
+            let words = format!(
+                "{remote} had another address when the session began, and does not have the branch as it is here there{}",
+                end(ran)
+            );
+            match moved {
+                Some(moved) => {
+                    let words = format!("{words}; `{}` changed it", super::runs::shown(&moved.step.words));
+                    Found::unbacked(matched(ran), words).receipt(calls.receipt(moved.event))
+                }
+                // Whoever changed it may have been the user.
+                None => Found::unverifiable(LedgerMatch::Unknown, words),
+            }
         }
         // To an address that no remote has, only a call can push.
         RemoteNow::NoRemote if ran.is_none() => {

@@ -6,7 +6,7 @@
 use super::calls::{Calls, Ran};
 use super::programs::{self, Scope};
 use super::shell::steps;
-use super::{Evidence, Found, Rerun, RerunOf, counts, many};
+use super::{Evidence, Found, RerunOf, counts, many, own_runs};
 use crate::agent::transcript::{ToolEvent, ToolStatus};
 use crate::receipts::{LedgerMatch, Standing};
 use crate::worker::{AssertedBy, Assertion};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const RERUN: &str = "countersign reconcile --rerun";
 
 pub(super) fn tests_green(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
-    if let Some(found) = by_our_run(assertion, evidence, calls) {
+    if let Some(found) = own_runs::of_tests(assertion, evidence, calls) {
         return found;
     }
     let run: Vec<(&Ran<'_>, Scope)> = calls
@@ -54,56 +54,6 @@ fn no_run(evidence: &Evidence<'_>, calls: &Calls<'_>) -> Found {
         (None, count) => format!("no test command among {}", many(count, "call")),
     };
     Found::missing(calls, &words).wanting("run the tests after the last edit").wanting(RERUN)
-}
-
-fn by_our_run(assertion: &Assertion, evidence: &Evidence<'_>, calls: &Calls<'_>) -> Option<Found> {
-    if !assertion.expected.failures.is_empty() {
-        return None;
-    }
-    let fits = |rerun: &&Rerun| match &rerun.of {
-        RerunOf::Tests => assertion.subject.is_empty(),
-        RerunOf::Proof(subject) => !assertion.subject.is_empty() && *subject == assertion.subject,
-    };
-    let rerun = evidence.reruns.iter().find(fits)?;
-    let receipt = format!("run:{}", if assertion.subject.is_empty() { "tests" } else { assertion.subject.as_str() });
-    let words = format!("our own run: {}", rerun.observed);
-    let found = match (rerun.holds, assertion.expected.count, rerun.tests) {
-        (None, _, _) => return None,
-        (Some(false), _, _) => Found::unbacked(LedgerMatch::NotAsked, words),
-        (Some(true), Some(count), Some((passed, _))) if passed < count => {
-            Found::unbacked(LedgerMatch::NotAsked, format!("{words}; {count} were claimed"))
-        }
-        // "All 5 tests pass" may mean the author's own: more that pass are no contradiction.
-        (Some(true), Some(count), Some((passed, _))) if assertion.expected.whole && passed != count => {
-            let words = format!("{words}; all {count} were claimed");
-            match calls.ran.iter().find(|ran| passed_so_many(ran, count, evidence, calls)) {
-                Some(ran) => {
-                    let words = format!("{words}, and `{}` ran so many", shown(&ran.step.words));
-                    Found::backed(LedgerMatch::Yes, words).receipt(calls.receipt(ran.event))
-                }
-                None => Found::unverifiable(LedgerMatch::NotAsked, words).wanting("say which tests are meant"),
-            }
-        }
-        (Some(true), Some(count), None) => Found::unverifiable(
-            LedgerMatch::NotAsked,
-            format!("{words}, but nothing says how many tests; {count} were claimed"),
-        ),
-        (Some(true), _, _) => match &rerun.weak {
-            Some(why) => {
-                Found::unverifiable(LedgerMatch::NotAsked, format!("{words}, but {why}")).wanting("countersign verify")
-            }
-            None => Found::backed(LedgerMatch::NotAsked, words),
-        },
-    };
-    Some(found.receipt(receipt))
-}
-
-/// True for a green run of tests that printed this count, after the last edit.
-fn passed_so_many(ran: &Ran<'_>, count: u64, evidence: &Evidence<'_>, calls: &Calls<'_>) -> bool {
-    !ran.event.rolled_back
-        && programs::tests(&ran.step.words, evidence.test_commands).is_some()
-        && unfit(calls, ran, "", None).is_none()
-        && counts::counts(&ran.event.output).is_some_and(|counts| counts.passed == count && counts.failed == 0)
 }
 
 fn is_red(event: &ToolEvent) -> bool {
@@ -171,7 +121,7 @@ fn judge_run(
 }
 
 /// What makes a run no evidence, whatever it printed.
-fn unfit(calls: &Calls<'_>, ran: &Ran<'_>, words: &str, counted: Option<String>) -> Option<Found> {
+pub(super) fn unfit(calls: &Calls<'_>, ran: &Ran<'_>, words: &str, counted: Option<String>) -> Option<Found> {
     let event = ran.event;
     let no = |words: String| Some(Found::unbacked(LedgerMatch::No, words));
     let printed = counted.map_or_else(String::new, |counted| format!(" ({counted})"));
@@ -202,14 +152,12 @@ fn unfit(calls: &Calls<'_>, ran: &Ran<'_>, words: &str, counted: Option<String>)
 /// Less than what is claimed, where its words show it.
 fn scoped(assertion: &Assertion, scope: &Scope, found: Found) -> Found {
     let Scope::Part(what) = scope else { return found };
-    let counted = assertion.expected.count.is_some() && !assertion.expected.whole;
     let words = format!("{}, but `{what}` ran only a part of them", found.observed);
-    if assertion.expected.whole {
-        Found::unbacked(LedgerMatch::No, words)
-    } else if counted {
-        found
-    } else {
-        Found::unverifiable(LedgerMatch::Unknown, words)
+    match (assertion.expected.whole, assertion.expected.count) {
+        (true, None) => Found::unbacked(LedgerMatch::No, words),
+        (false, Some(_)) => found,
+        // `All 5 tests` may be the five that ran.
+        (true, Some(_)) | (false, None) => Found::unverifiable(LedgerMatch::Unknown, words),
     }
 }
 

@@ -64,20 +64,29 @@ fn of_tests(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs
     let runs = tests.runs.iter().filter(|run| run.side == Side::Claim && run.command.purpose == Purpose::Tests);
     let mut rerun = Rerun::of_tests(&tests.report, runs.map(|run| &run.command), tests.tests(Side::Claim));
     if rerun.holds == Some(true) {
-        rerun.weak = weak(inspection, plan, tests, logs);
+        (rerun.weak, rerun.added) = new_tests(inspection, plan, tests, logs);
     }
     rerun
 }
 
-/// Why the new tests prove little; nothing if one of them fails without the change, or if there are none.
-fn weak(inspection: &Inspection<'_>, plan: &Plan, tests: &TestsOutcome, logs: &Path) -> Option<String> {
+/// Why the new and changed tests prove little (nothing if one of them fails without the change, or if there are none), and
+/// how many there are.
+fn new_tests(
+    inspection: &Inspection<'_>,
+    plan: &Plan,
+    tests: &TestsOutcome,
+    logs: &Path,
+) -> (Option<String>, Option<u64>) {
     let bites = tests_bite::inspect(inspection, plan, (tests, Reuse::Nothing), &[], logs);
+    let added = bites.record.as_ref().map(|record| record.tests.len() as u64);
     if let Some(why) = first_finding(&bites.report) {
-        return Some(why.to_owned());
+        return (Some(why.to_owned()), added);
     }
-    let tests = bites.record?.tests;
+    let tests = bites.record.map_or_else(Vec::new, |record| record.tests);
     let proves = |bite: &Bite| bite.class.is_proof() && !bite.weak;
-    let first = tests.first().filter(|_| !tests.iter().any(proves))?;
-    let (count, word) = (tests.len(), first.class.word());
-    Some(format!("none of the {count} new or changed tests fails without the change (`{}`: {word})", first.test.name))
+    let why = tests.first().filter(|_| !tests.iter().any(proves)).map(|first| {
+        let (count, word) = (tests.len(), first.class.word());
+        format!("none of the {count} new or changed tests fails without the change (`{}`: {word})", first.test.name)
+    });
+    (why, added)
 }

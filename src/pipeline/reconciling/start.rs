@@ -1,6 +1,6 @@
 //! Which transcript, and what the work is measured against.
 
-use super::{ReconcileRequest, VerifyError};
+use super::{ReconcileRequest, SessionStart, VerifyError};
 use crate::agent::transcript::{Found, Transcript, find_kept, transcript_folders};
 use crate::host::Host;
 use crate::host::git::Repo;
@@ -34,13 +34,18 @@ pub(super) fn transcript_of(request: &ReconcileRequest, host: &Host) -> Result<O
 pub(super) fn since(
     request: &ReconcileRequest,
     host: &Host,
-    transcript: Option<&Transcript>,
+    (transcript, recorded): (Option<&Transcript>, Option<&SessionStart>),
 ) -> Result<Option<(String, String)>, VerifyError> {
     if let Some(rev) = &request.since {
         return Ok(Some((rev.clone(), format!("named: {}", escape(rev.as_bytes())))));
     }
-    let Some(began) = transcript.and_then(|transcript| transcript.began) else { return Ok(None) };
     let repo = Repo::discover(host, &request.start)?;
+    if let Some(head) = recorded.and_then(|recorded| recorded.head.as_ref())
+        && repo.resolve(head.as_str())?.is_some()
+    {
+        return Ok(Some((head.to_string(), "where HEAD was when the session began, by its hook".to_owned())));
+    }
+    let Some(began) = transcript.and_then(|transcript| transcript.began) else { return Ok(None) };
     let log = repo.git().run_unchecked(["reflog", "show", "--date=unix", "--format=%H%x00%gd", "HEAD", "--"])?;
     let text = String::from_utf8_lossy(&log.stdout).into_owned();
     // Newest first: the first entry that is not newer than the session.

@@ -52,6 +52,7 @@ impl Lane {
 
     /// The n-th request gets the n-th turn, and these words come after them all.
     fn runs(&self, turns: Vec<Turn>, last: &str) -> Ended {
+        let began = self.repo.git(&["rev-parse", "HEAD"]);
         let plan = turns.into_iter().fold(Plan::answering(last), Plan::first);
         let model = Model::start(plan);
         let root = self.repo.root();
@@ -87,9 +88,14 @@ impl Lane {
         assert!(output.status.success(), "{}: {said}", self.name);
         let folder = self.repo.common_dir().join("countersign/sessions");
         let files = std::fs::read_dir(folder).unwrap_or_else(|why| panic!("the hook did not run ({why}): {said}"));
-        let mut states =
-            files.map(|entry| entry.unwrap().path()).filter(|path| path.to_str().unwrap().ends_with(".stop.json"));
-        let state = serde_json::from_slice(&std::fs::read(states.next().unwrap()).unwrap()).unwrap();
+        let files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        let kept = |end: &str| {
+            let file = files.iter().find(|path| path.to_str().unwrap().ends_with(end));
+            let file = file.unwrap_or_else(|| panic!("no {end} among {files:?}: {said}"));
+            serde_json::from_slice::<Value>(&std::fs::read(file).unwrap()).unwrap()
+        };
+        assert_eq!(kept(".start.json")["head"], began.as_str(), "{said}");
+        let state = kept(".stop.json");
         let orders = model.asked().last().unwrap().text.clone();
         Ended { state, orders }
     }

@@ -9,14 +9,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 /// A test of node's runner.
-fn node_test(name: &str, body: &str) -> String {
+pub(super) fn node_test(name: &str, body: &str) -> String {
     format!(
         "import test from 'node:test';\nimport assert from 'node:assert';\nimport {{ total }} from '../shop.mjs';\ntest('{name}', () => {{ {body} }});\n"
     )
 }
 
 /// A project of node's whose suite is green.
-fn node() -> Scene {
+pub(super) fn node() -> Scene {
     Scene::new(&[
         ("package.json", "{\"name\":\"shop\",\"type\":\"module\",\"scripts\":{\"test\":\"node --test\"}}\n"),
         ("shop.mjs", "export const total = (a, b) => a + b;\n"),
