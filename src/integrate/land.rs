@@ -274,6 +274,7 @@ pub fn recognise(
         note_unsigned: None,
     };
     if Notes::open(repo, &attest::notes_ref()?)?.get(commit)?.is_none() {
+        record.batch = batch::batch_of(repo, target, commit)?;
         annotate(repo, &mut record, warrant, case);
     }
     Ok(Some(Landed { base: warrant.base().clone(), claim_tree: warrant.tree().clone(), record }))

@@ -148,13 +148,11 @@ pub fn fold(repo: &Repo, commits: &[CommitId], at: Timestamp) -> Result<Folded, 
     Err(overtaken(repo, LEDGER))
 }
 
-/// The landing that the result at this place of a ledger speaks of.
-fn result_at(repo: &Repo, ledger: &TreeId, place: &RepoPath) -> Result<Option<Landing>, GitError> {
-    let file = RepoPath::from(format!("{place}/{BUNDLE}").as_str());
-    let bundle = repo.file(ledger, &file, LARGEST_PAGE)?.unwrap_or_default();
-    let statements = parse_bundle(&bundle).0.into_iter().filter_map(|envelope| envelope.statement().ok());
-    let mut landings = statements.filter(|statement| statement.predicate_type == LANDING);
-    Ok(landings.find_map(|statement| serde_json::from_value(statement.predicate).ok()))
+/// All landings that a bundle speaks of.
+fn landings(bundle: &[u8]) -> Vec<Landing> {
+    let statements = parse_bundle(bundle).0.into_iter().filter_map(|envelope| envelope.statement().ok());
+    let landings = statements.filter(|statement| statement.predicate_type == LANDING);
+    landings.filter_map(|statement| serde_json::from_value(statement.predicate).ok()).collect()
 }
 
 fn fold_one(
@@ -176,8 +174,12 @@ fn fold_one(
         None => repo.write_tree(&BTreeMap::new())?,
     };
     if repo.entry(&old, &place)?.is_some() {
-        if let Some(other) = result_at(repo, &old, &place)?
-            && (other.case != landing.case || other.commit != landing.commit)
+        let file = RepoPath::from(format!("{place}/{BUNDLE}").as_str());
+        let bundle = repo.file(&old, &file, LARGEST_PAGE)?.unwrap_or_default();
+        let key = landing.key();
+        // A commit that two machines judged has both their statements, and one place for them.
+        if let Some(other) = landings(&bundle).into_iter().next()
+            && landings(note).iter().any(|own| own.key() == key && own.case != other.case)
         {
             folded.stood.push(format!("{told}: another one came first, landed as {}", other.commit.short()));
         }

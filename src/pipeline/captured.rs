@@ -33,7 +33,7 @@ pub(super) struct Calls {
 #[derive(Debug)]
 enum Kept {
     /// There are none, and nothing is wrong with that; or these.
-    Read(Option<Transcript>),
+    Read(Option<Box<Transcript>>),
     /// A session that `work` remembers, read once it is needed.
     Session { home: PathBuf, session: String },
 }
@@ -48,7 +48,7 @@ pub(super) fn read(request: &VerifyRequest, asked: &Asked, reported: &Reported) 
             let read = read_transcript(&files_of_session(&request.start.join(file)))?;
             let seen = (&read.events, &read.gaps, &read.damaged);
             let digest = digest(&serde_json::to_vec(&seen).unwrap_or_default());
-            Ok(Calls { kept: Kept::Read(Some(read)), digest })
+            Ok(Calls { kept: Kept::Read(Some(Box::new(read))), digest })
         }
         CallsWord::OfTask if asked.commit.is_some() || !says_done(&reported.state) => Ok(none()),
         CallsWord::OfTask => {
@@ -69,7 +69,7 @@ impl Calls {
     /// kept where its worker can write: one that is gone or spoilt refutes nothing, and what it would have shown is in doubt.
     fn open(&self) -> (Option<Cow<'_, Transcript>>, String) {
         let (home, session) = match &self.kept {
-            Kept::Read(transcript) => return (transcript.as_ref().map(Cow::Borrowed), String::new()),
+            Kept::Read(transcript) => return (transcript.as_deref().map(Cow::Borrowed), String::new()),
             Kept::Session { home, session } => (home, session),
         };
         let read = of_session(home, session).and_then(|transcript| {

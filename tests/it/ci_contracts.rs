@@ -153,6 +153,6 @@ fn the_loser_of_a_race_is_told_whose_result_stands_and_an_inbox_without_notes_is
     forge.run(&first, &["push", "--inbox"]).exits(0);
     let fetched = forge.run(&forge.top(), &["fetch"]).exits(0);
     assert!(fetched.stdout.contains("1 result waiting"), "{fetched}");
-    forge.run(&first, &["push", "--evidence-only"]).exits(0).says("new in the ledger");
+    forge.run(&first, &["push", "--evidence-only"]).exits(0).says("folded in");
     forge.run(&second, &["push", "--evidence-only"]).exits(0).says("stands already");
 }

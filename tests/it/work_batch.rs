@@ -1,6 +1,11 @@
 //! Landings that wait for one another are judged together, and one that breaks the others is found.
 
 use crate::support::{Crew, write_script};
+use countersign::host::git::{RefName, Repo};
+use countersign::host::ids::CommitId;
+use countersign::integrate::{Recognised, recognise};
+use countersign::pipeline::find_case;
+use countersign::verdict::{Decision, judge};
 use std::collections::BTreeSet;
 
 const HONEST: &str = "echo made > \"$id.txt\"\nreport \"$id.txt\"\n";
@@ -58,6 +63,36 @@ fn landings_that_wait_are_judged_once_and_land_in_one_move_of_the_branch() {
     assert!(!crew.repo.path().join(".worktrees/w-1").exists());
     let status = crew.repo.git(&["status", "--porcelain"]);
     assert_eq!(status, "", "the checkout followed");
+    // A run that died before it wrote the notes: whoever finds the landing writes the same.
+    for n in 1..=4 {
+        let task = format!("w-{n}");
+        let before = crew.noted(&task);
+        crew.repo.git(&["notes", "--ref=countersign", "remove", before["commit"].as_str().unwrap()]);
+        let host = crew.repo.host();
+        let repo = Repo::discover(&host, &crew.repo.path()).unwrap();
+        let sealed = find_case(&repo, &task, None).unwrap();
+        let Decision::Land(warrant) = judge(&sealed.attempt.receipts) else { panic!("no warrant") };
+        let target = RefName::new("refs/heads/main").unwrap();
+        let known = Recognised { task: &task, target: &target, verified: &[], case: Some(&sealed.commit) };
+        let commit = CommitId::new(before["commit"].as_str().unwrap()).unwrap();
+        assert!(recognise(&repo, &warrant, &known, &commit).unwrap().is_some(), "{task}");
+        assert_eq!(crew.noted(&task)["batch"], before["batch"], "{task}");
+    }
+}
+
+#[test]
+fn a_branch_that_a_broken_removal_left_goes_and_its_commits_are_kept() {
+    let crew = Crew::of(1);
+    crew.worker(HONEST);
+    crew.repo.run(&WORK).exits(0);
+    // As if the run had died before its last step, with a commit that nobody else has.
+    let tree = crew.repo.git(&["rev-parse", "main^{tree}"]);
+    let lost = crew.repo.git(&["commit-tree", "-p", "main", "-m", "the worker's own", &tree]);
+    crew.repo.git(&["update-ref", "refs/heads/aw/w-1", &lost]);
+    crew.repo.run(&["resume"]).exits(0);
+    assert_eq!(crew.repo.git(&["for-each-ref", "refs/heads/aw/"]), "");
+    let holders = crew.repo.git(&["for-each-ref", "--format=%(refname)", &format!("--contains={lost}")]);
+    assert!(holders.starts_with("refs/countersign/"), "{holders}");
 }
 
 #[test]

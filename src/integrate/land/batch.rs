@@ -3,7 +3,7 @@
 
 use super::{LandingRecord, Order, Refusal, annotate, with_books};
 use crate::host::failpoint;
-use crate::host::git::{BranchMove, Merged, RefName, Repo};
+use crate::host::git::{BranchMove, GitError, Merged, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::integrate::hooks::{HookError, run_hooks};
 use crate::integrate::likeness::foreign_paths;
@@ -41,7 +41,7 @@ pub fn land_batch(
         Err(obstacle) => return Err(Refusal::Checkout(obstacle)),
     };
     let tasks: Vec<&str> = members.iter().map(|(_, order)| order.task).collect();
-    let moved = repo.move_branch(target, tip, &at, &format!("countersign: land {}", tasks.join(", ")))?;
+    let moved = repo.move_branch(target, tip, &at, &format!("{MOVED}{}", tasks.join(", ")))?;
     drop(held);
     let checkout = match moved {
         BranchMove::Moved(checkout) => checkout,
@@ -57,6 +57,27 @@ pub fn land_batch(
         failpoint::pass(repo.host());
     }
     Ok(records)
+}
+
+/// The words with which a landing moves its branch, in the reflog.
+const MOVED: &str = "countersign: land ";
+
+/// The tree of the last commit of the batch that this one landed with, read off the branch's reflog: who moved it there may
+/// have died before the notes were written.
+pub(super) fn batch_of(repo: &Repo, target: &RefName, commit: &CommitId) -> Result<Option<TreeId>, GitError> {
+    let words = ["log", "--walk-reflogs", "--no-show-signature", "--max-count=1000", "--format=%H %gs"];
+    let listed = repo.git().run_unchecked(words.into_iter().chain([target.as_str(), "--"]))?;
+    let mut moved = None;
+    // Newest first: the oldest place that has it is where it came.
+    for line in String::from_utf8_lossy(&listed.stdout).lines() {
+        let Some((id, why)) = line.split_once(' ') else { break };
+        let Ok(id) = CommitId::new(id) else { break };
+        if !repo.is_ancestor(commit, &id)? {
+            break;
+        }
+        moved = Some((id, why.starts_with(MOVED) && why.contains(", ")));
+    }
+    moved.filter(|(_, together)| *together).map(|(id, _)| repo.tree_of(&id)).transpose()
 }
 
 /// The commit of one of them on top of the one before. No reference moves.

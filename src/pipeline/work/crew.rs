@@ -149,7 +149,7 @@ fn opening(
             // Landed or returned, but its worktree is still here: the run that did it died before the end.
             if ours && left && !held && request.names.is_empty() {
                 turns.push(Turn { subject, take: false, resume: false });
-            } else if ours && !left && !held {
+            } else if ours && !left {
                 super::teardown::end_broken_removal(repo, &id)?;
             }
         } else if held && in_scope {

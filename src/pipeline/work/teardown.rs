@@ -2,7 +2,7 @@
 
 use super::WorkError;
 use super::hand::Hand;
-use super::journal::Entry;
+use super::journal::{Entry, Journal};
 use super::landing::{chosen, warrant_of};
 use super::standing::{Life, Seen, added_by};
 use super::surroundings::keep_branch;
@@ -12,6 +12,7 @@ use crate::host::ids::CommitId;
 use crate::integrate::{Recognised, SalvageTag, Salvaged, Settled, TeardownError, recognise, remove_worktree, salvage};
 use crate::task::TaskId;
 use crate::task::layout::Folder;
+use std::time::Duration;
 
 /// Removes the worktree with the proof of a landing, found again if another process made it, or of a salvage; then the
 /// branch, whose commits stay reachable.
@@ -55,18 +56,42 @@ pub(super) fn teardown(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result<
     })
 }
 
-/// A run that died between a worktree's removal and its branch's left the branch. It goes if nothing needs it: another
-/// reference has its commits, and nobody has it checked out.
+/// A run that died between a worktree's removal and its branch's left the branch. It goes if nobody has it checked out;
+/// commits that no other reference has are kept under one of ours.
 pub(super) fn end_broken_removal(repo: &Repo, id: &TaskId) -> Result<(), WorkError> {
     let Ok(branch) = RefName::new(&format!("refs/heads/aw/{id}")) else { return Ok(()) };
+    if repo.read_ref(&branch)?.is_none() {
+        return Ok(());
+    }
+    // The task's lock gives the right to act. What the dead run started may hold it for a moment more.
+    let Some(_lock) = lock_of(repo, id)? else { return Ok(()) };
     let Some(tip) = repo.read_ref(&branch)? else { return Ok(()) };
     let contains = format!("--contains={tip}");
     let holders = repo.git().run(["for-each-ref", "--format=%(refname)", &contains])?.stdout;
     let kept = String::from_utf8_lossy(&holders).lines().any(|name| name != branch.as_str());
-    if kept && repo.checkouts_of(&branch)?.is_empty() {
+    if repo.checkouts_of(&branch)?.is_empty() {
+        if !kept {
+            keep_branch(repo, id, &tip)?;
+        }
         repo.git().run(["update-ref", "-d", branch.as_str(), tip.as_str()])?;
     }
     Ok(())
+}
+
+/// How often a lock is tried, and how long each time is waited.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(20);
+
+fn lock_of(repo: &Repo, id: &TaskId) -> Result<Option<Journal>, WorkError> {
+    for _ in 0..LOOKS {
+        if let Some(journal) = Journal::open(&repo.own_dir(), id)? {
+            return Ok(Some(journal));
+        }
+        if !repo.host().cancel.wait(LOOK) {
+            return Err(WorkError::Interrupted);
+        }
+    }
+    Ok(None)
 }
 
 /// Saves what the worktree holds beyond `base`, and says so in the journal.
