@@ -12,6 +12,7 @@ mod consulting;
 pub(crate) mod declined;
 pub mod doctor;
 mod judge;
+mod known;
 mod outcome;
 mod proving;
 mod reconciling;

@@ -21,6 +21,14 @@ pub enum SettingsError {
         /// Its size.
         bytes: usize,
     },
+    /// Something else than a file.
+    #[error("{source_name} is {what}, and settings are read from a regular file alone; put the file itself there")]
+    NoFile {
+        /// Where it was to be read.
+        source_name: String,
+        /// What is there.
+        what: &'static str,
+    },
     /// Not UTF-8.
     #[error("{source_name} is not UTF-8 (first bad byte at {at}); save it as UTF-8")]
     Encoding {

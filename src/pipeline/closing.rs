@@ -1,6 +1,7 @@
 //! The last steps: decide from the ledger, seal the case, answer.
 
 use super::judge::Run;
+use super::known;
 use super::{Outcome, VerifyError};
 use crate::host::ids::CommitId;
 use crate::integrate::certify;
@@ -28,6 +29,13 @@ impl Run<'_> {
         let sealed =
             wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose();
         let sealed = sealed.map_err(|why| self.not_sealed(why))?;
+        if let Some(case) = &sealed {
+            for receipt in self.recorder.receipts() {
+                if let Fact::Settings(settings) = &receipt.fact {
+                    known::remember(repo, &settings.key, case);
+                }
+            }
+        }
         self.certify(sealed.as_ref())?;
         // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).
         let raw = folder.join("raw");

@@ -3,6 +3,7 @@
 use super::asking::{self, Asked};
 use super::captured::{self, Calls};
 use super::declined;
+use super::known;
 use super::recorder::Recorder;
 use super::replay::replay;
 use super::report::{Reported, read_report};
@@ -156,6 +157,7 @@ fn judged_before(asked: &Asked, key: &str) -> Result<Option<Outcome>, VerifyErro
         let ruled = |r: &Receipt| matches!(&r.fact, Fact::Ruling(_) | Fact::Waived { .. });
         let ruled = sealed.attempt.receipts.iter().any(ruled);
         if let Some(mut outcome) = stored.filter(|outcome| same && !ruled && ended(outcome))
+            && known::is_known(&asked.repo, key, &commit)
             && replay(&asked.repo, &sealed).is_ok_and(|found| found.agrees)
         {
             outcome.judged_before = true;

@@ -2,9 +2,9 @@
 
 use super::{VerifyError, VerifyRequest};
 use crate::agent::{Agent, locate, settle_agent};
-use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, policy_digest, settle};
+use crate::config::{Layer, PROJECT_FILE, SandboxRequirement, Settings, SettingsError, policy_digest, settle};
 use crate::host::digest::digest;
-use crate::host::git::Repo;
+use crate::host::git::{EntryKind, Repo};
 use crate::host::ids::TreeId;
 use crate::host::path::RepoPath;
 use crate::receipts::Origin;
@@ -81,6 +81,23 @@ fn choose(settings: &Settings) -> Result<Verifier, VerifyError> {
     Ok(Verifier::Agent { agent, fallback, worker: worker.map(Box::new) })
 }
 
+/// The project's settings in a tree. Rules that stand behind a link or in a folder would be no rules, and nobody would see it.
+pub(super) fn project_layer(repo: &Repo, tree: &TreeId) -> Result<Option<Layer>, VerifyError> {
+    let path = RepoPath::from(PROJECT_FILE);
+    let name = format!("base:{PROJECT_FILE}");
+    let what = match repo.entry(tree, &path)?.map(|entry| entry.kind()) {
+        None => return Ok(None),
+        Some(EntryKind::File) => {
+            let bytes = repo.file(tree, &path, 2 << 20)?.unwrap_or_default();
+            return Ok(Some(Layer { name, bytes }));
+        }
+        Some(EntryKind::Link) => "a link",
+        Some(EntryKind::Folder) => "a folder",
+        Some(_) => "no file",
+    };
+    Err(SettingsError::NoFile { source_name: name, what }.into())
+}
+
 pub(super) fn settle_settings(
     request: &VerifyRequest,
     repo: &Repo,
@@ -88,9 +105,7 @@ pub(super) fn settle_settings(
 ) -> Result<Settled, VerifyError> {
     let env = &repo.host().env;
     let mut layers = Vec::new();
-    if let Some(bytes) = repo.file(base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)? {
-        layers.push(Layer { name: format!("base:{PROJECT_FILE}"), bytes });
-    }
+    layers.extend(project_layer(repo, base_tree)?);
     // The merge gate takes nothing from the machine it runs on: the base and its own flags alone.
     let own = request.origin != Origin::Ci;
     if let Some(file) = users_file(repo).filter(|_| own) {

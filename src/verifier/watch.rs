@@ -147,9 +147,9 @@ fn is_of_another_case(name: &[u8], case: &str) -> bool {
 
 /// What each worktree has checked out. Rooms of other runs come and go; ours stays.
 fn heads(repo: &Repo, room: &Path, state: &mut BTreeMap<String, String>) -> Result<(), GitError> {
-    let listed = repo.git().run(["worktree", "list", "--porcelain", "-z"])?;
+    let listed = repo.worktrees()?;
     let mut place = None;
-    for field in listed.stdout.split(|b| *b == 0) {
+    for field in listed.split(|b| *b == 0) {
         if let Some(path) = field.strip_prefix(b"worktree ") {
             let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
             let pooled = path.starts_with(repo.own_dir()) || path.starts_with(&repo.host().scratch);

@@ -22,6 +22,20 @@ fn attempts(repo: &TestRepo) -> usize {
 }
 
 #[test]
+fn a_stored_judgement_without_the_users_mark_is_made_again() {
+    let trial = honest();
+    trial.verify(&[]).decides("land", &["verified"]).exits(0);
+    trial.repo.run(&["verify", ID]).exits(0).says("judged before");
+    // A case lies where a worker can write; that it is this user's own judgement is marked with a key of the user's.
+    let marks = trial.repo.path().join(".git/countersign/judged");
+    for mark in std::fs::read_dir(&marks).unwrap().filter_map(Result::ok) {
+        std::fs::write(mark.path(), "0".repeat(64)).unwrap();
+    }
+    let anew = trial.repo.run(&["verify", ID]).exits(0);
+    assert!(!anew.stdout.contains("judged before"), "{anew}");
+}
+
+#[test]
 fn a_tree_judged_under_the_same_rules_is_not_judged_again_and_says_so() {
     let trial = honest();
     let first = trial.verify(&[]).decides("land", &["verified"]).exits(0);

@@ -247,3 +247,25 @@ fn a_claim_that_replaces_the_python_runner_is_asked_about() {
         assert_eq!((judged.code, found(&judged, "tamper").as_str()), (Some(0), "pass"), "{honest}: {judged}");
     }
 }
+
+#[test]
+fn settings_behind_a_link_or_in_a_folder_are_refused_and_never_taken_for_none() {
+    for folder in [false, true] {
+        let repo = TestRepo::new();
+        repo.write("conf/cs.yaml", SETTINGS);
+        repo.write("task.md", TASK);
+        repo.write("run.sh", TESTS);
+        if folder {
+            repo.write(".agentheim/countersign.yaml/more.yaml", SETTINGS);
+        } else {
+            std::fs::create_dir_all(repo.path().join(".agentheim")).unwrap();
+            symlink("../conf/cs.yaml", repo.path().join(".agentheim/countersign.yaml")).unwrap();
+        }
+        let base = repo.commit("base");
+        repo.write("done.txt", "done\n");
+        let judged = repo.run(&["verify", "task.md", "--base", &base]).exits(2);
+        judged.says(if folder { "countersign.yaml is a folder" } else { "countersign.yaml is a link" });
+        let head = repo.commit("work");
+        repo.run(&["ci", "--base", &base, "--head", &head]).exits(2).says("regular file");
+    }
+}

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
 /// Bytes of output excerpts that are held at once. Beyond it the oldest keep only their size and digest.
-const HELD_EXCERPTS: usize = 12 << 20;
+const HELD_EXCERPTS: usize = 8 << 20;
 
 /// How many calls are held. What comes later is not read, and the ledger says so.
 const MOST_CALLS: usize = 200_000;

@@ -12,6 +12,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often worktrees are listed again, and how long is waited before.
+const LISTS: u32 = 5;
+const LIST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Edited files that are compared byte for byte, to name the cause of a refusal.
 const MOST_COMPARED: usize = 50;
@@ -81,12 +86,29 @@ const UNDER_WAY: &[(&str, &str)] = &[
 ];
 
 impl Repo {
+    /// All worktrees, as `git worktree list --porcelain -z` tells them. It fails while another process makes one ("failed to
+    /// read commondir: Success"), so it is asked again.
+    ///
+    /// # Errors
+    /// Git fails each time.
+    pub fn worktrees(&self) -> Result<Vec<u8>, GitError> {
+        let ask = || self.git().run(["worktree", "list", "--porcelain", "-z"]).map(|listed| listed.stdout);
+        let mut listed = ask();
+        for _ in 0..LISTS {
+            if listed.is_ok() || !self.host().cancel.wait(LIST_PAUSE) {
+                break;
+            }
+            listed = ask();
+        }
+        listed
+    }
+
     /// The folders in which a branch is checked out.
     ///
     /// # Errors
     /// Git fails.
     pub fn checkouts_of(&self, branch: &RefName) -> Result<Vec<PathBuf>, GitError> {
-        let listed = self.git().run(["worktree", "list", "--porcelain", "-z"])?.stdout;
+        let listed = self.worktrees()?;
         let wanted = [b"branch ", branch.as_str().as_bytes()].concat();
         let (mut folder, mut found) = (None, Vec::new());
         for line in listed.split(|byte| *byte == 0) {

@@ -8,7 +8,7 @@ use super::range::Range;
 use crate::host::git::{GitError, Merged, Notes, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
-use crate::integrate::attest::{Uncertified, landing_in, notes_ref, parse_bundle};
+use crate::integrate::attest::{APPROVAL, Statement, Uncertified, landing_in, notes_ref, parse_bundle};
 use crate::integrate::likeness::foreign_paths;
 use crate::integrate::share::{BUNDLE, results_for, results_of};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ impl<'r> Search<'r> {
 
     /// The believed landings of a commit: by its note, else by its tree.
     fn link(&mut self, commit: &CommitId, tree: Option<&TreeId>) -> Result<Option<Vec<Believed>>, GitError> {
-        if let Some(note) = self.notes.get(commit)? {
+        if let Some(note) = self.notes.get(commit)?.filter(|note| !is_approval(note)) {
             let own = self.repo().tree_of(commit).ok();
             let about = own.as_ref().map_or(About::Named(commit), |tree| About::Commit(commit, tree));
             match self.trust.believe(&note, commit, about) {
@@ -295,4 +295,11 @@ fn commit_of(bundle: &[u8]) -> Option<CommitId> {
         let statement = envelope.statement().ok()?;
         CommitId::new(statement.digest("gitCommit")?).ok()
     })
+}
+
+/// True if a note has nothing but a person's approvals: it is no landing, and nobody said that it was.
+fn is_approval(note: &[u8]) -> bool {
+    let (envelopes, unreadable) = parse_bundle(note);
+    let approves = |statement: Statement| statement.predicate_type == APPROVAL;
+    unreadable == 0 && !envelopes.is_empty() && envelopes.iter().all(|one| one.statement().is_ok_and(approves))
 }

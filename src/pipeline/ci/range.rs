@@ -2,13 +2,14 @@
 
 use super::CiError;
 use crate::claim::{Base, BaseError, settle_base};
-use crate::config::{Layer, PROJECT_FILE, Settings, settle};
+use crate::config::{Layer, Settings, settle};
 use crate::host::Host;
 use crate::host::git::{Change, Merged, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
 use crate::integrate::likeness::is_bookkeeping;
 use crate::pipeline::read_board;
+use crate::pipeline::settings::project_layer;
 use crate::task::board::Board;
 use crate::task::layout::Layout;
 use std::collections::BTreeMap;
@@ -79,9 +80,7 @@ impl Range {
         let members = members(&repo, &base.commit, &head)?;
         let changed = repo.changes(&base_tree, &tree)?;
         let (layout, board) = read_board(&repo, &base_tree)?;
-        let bytes = repo.file(&base_tree, &RepoPath::from(PROJECT_FILE), 2 << 20)?;
-        let layers: Vec<Layer> =
-            bytes.into_iter().map(|bytes| Layer { name: format!("base:{PROJECT_FILE}"), bytes }).collect();
+        let layers: Vec<Layer> = project_layer(&repo, &base_tree)?.into_iter().collect();
         let settings = settle(&layers)?;
         Ok(Self {
             repo,

@@ -39,7 +39,7 @@ fn features(repo: &Repo) -> Result<Vec<String>, GitError> {
     if !shared.as_os_str().is_empty() && repo.top().join(shared).is_file() {
         features.push("split index".to_owned());
     }
-    let listed = repo.git().run(["worktree", "list", "--porcelain", "-z"])?.stdout;
+    let listed = repo.worktrees()?;
     let count = |word: &[u8]| listed.split(|byte| *byte == 0).filter(|line| line.starts_with(word)).count();
     features.push(match count(b"worktree ") {
         1 => "one worktree".to_owned(),
