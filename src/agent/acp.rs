@@ -2,7 +2,7 @@
 //!
 //! The protocol is a conversation, so somebody must sit beside the agent and answer it. That is our own binary, started
 //! again inside the agent's box as `countersign __acp` ([`serve`]): it starts the agent, asks its one question, and writes
-//! what it hears as one JSON object a line, which [`read`] reads outside as the stream of any other program. The
+//! what it hears as one JSON object a line, which the adapter reads outside as the stream of any other program. The
 //! protocol's crate and its tasks live in that process and nowhere else.
 //!
 //! Everything it says is the agent's word: agent and relay share a box, and nothing is decided by what only the relay saw.
