@@ -23,6 +23,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// With these words and its tasks a landing moves its branch, in the reflog.
+const MOVED: &str = "countersign: land ";
+
 /// How often a landing is worked out anew because the target moved meanwhile.
 const TRIES: u32 = 10;
 
@@ -306,46 +309,56 @@ fn attempt(repo: &Repo, warrant: &Warrant, order: &Order<'_>) -> Result<Option<L
     if merged == parent_tree {
         return Err(Refusal::Nothing { target: target(), tip });
     }
-    let (tree, remarks) = match order.books {
-        Some(done) => with_books(repo, order, done, &tip, &merged)?,
-        None => (merged.clone(), Vec::new()),
-    };
-    let hooked = run_hooks(repo, &tip, &tree, order.message)?;
-    if hooked.tree != tree {
-        verified_by_hook(repo, order, &merged, &hooked.tree)?;
-    }
-    let (tree, message) = (hooked.tree, hooked.message);
-    let commit = repo.commit_as_user(&tree, &tip, order.at, &message)?;
+    let mut record = built(repo, warrant, order, &tip, merged)?;
     failpoint::pass(repo.host());
     let held = match peer::lock_board(repo, order.target, order.at)? {
         Ok(held) => held,
         Err(obstacle) => return Err(Refusal::Checkout(obstacle)),
     };
-    let moved = repo.move_branch(order.target, &tip, &commit, &format!("countersign: land {}", order.task))?;
+    let moved = repo.move_branch(order.target, &tip, &record.commit, &format!("{MOVED}{}", order.task))?;
     drop(held);
     let checkout = match moved {
         BranchMove::Moved(checkout) => checkout,
         BranchMove::Raced => return Ok(None),
         BranchMove::Refused(obstacle) => return Err(Refusal::Checkout(obstacle)),
     };
-    let mut record = LandingRecord {
+    record.checkout = checkout;
+    failpoint::pass(repo.host());
+    annotate(repo, &mut record, warrant, order.case);
+    Ok(Some(record))
+}
+
+/// The commit of a landing on `parent`: the merged tree with its books, as the project's hooks leave it. No reference moves.
+fn built(
+    repo: &Repo,
+    warrant: &Warrant,
+    order: &Order<'_>,
+    parent: &CommitId,
+    merged: TreeId,
+) -> Result<LandingRecord, Refusal> {
+    let (tree, remarks) = match order.books {
+        Some(done) => with_books(repo, order, done, parent, &merged)?,
+        None => (merged.clone(), Vec::new()),
+    };
+    let hooked = run_hooks(repo, parent, &tree, order.message)?;
+    if hooked.tree != tree {
+        verified_by_hook(repo, order, &merged, &hooked.tree)?;
+    }
+    Ok(LandingRecord {
         task: order.task.to_owned(),
-        target: target(),
-        commit,
-        parent: tip,
+        target: order.target.to_string(),
+        commit: repo.commit_as_user(&hooked.tree, parent, order.at, &hooked.message)?,
+        parent: parent.clone(),
         merged,
-        tree,
+        tree: hooked.tree,
         claim: warrant.commit().clone(),
         origin: warrant.origin(),
-        checkout,
+        checkout: None,
         remarks,
         batch: None,
         note_missing: None,
         note_unsigned: None,
-    };
-    failpoint::pass(repo.host());
-    annotate(repo, &mut record, warrant, order.case);
-    Ok(Some(record))
+    })
 }
 
 /// The merged tree with the books written, and what they met.

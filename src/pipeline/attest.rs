@@ -2,7 +2,8 @@
 
 use super::VerifyError;
 use super::replay::replay_on;
-use crate::config::{GateSettings, Layer, PROJECT_FILE, settle};
+use super::settings::project_layer;
+use crate::config::{GateSettings, Layer, settle};
 use crate::host::digest::digest;
 use crate::host::git::{GitError, Notes, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -146,8 +147,7 @@ fn allowed(repo: &Repo, commit: &CommitId, key: Option<&AllowedSigners>) -> Resu
     }
     let Some(parent) = repo.parents_of(commit)?.0.into_iter().next() else { return Ok(AllowedSigners::default()) };
     let tree = repo.tree_of(&parent)?;
-    let bytes = repo.file(&tree, &RepoPath::from(PROJECT_FILE), 2 << 20)?;
-    let layers: Vec<Layer> = bytes.into_iter().map(|bytes| Layer { name: PROJECT_FILE.to_owned(), bytes }).collect();
+    let layers: Vec<Layer> = project_layer(repo, &tree)?.into_iter().collect();
     let gate: GateSettings = settle(&layers).map_err(VerifyError::from)?.gate;
     let file = repo.file(&tree, &RepoPath::from(gate.signers_file()), 2 << 20)?;
     Ok(AllowedSigners::parse(&file.unwrap_or_default()))

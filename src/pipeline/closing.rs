@@ -29,12 +29,12 @@ impl Run<'_> {
         let sealed =
             wanted.then(|| case::seal(repo, &self.case_key, &self.sealed, repo.host().clock.now())).transpose();
         let sealed = sealed.map_err(|why| self.not_sealed(why))?;
-        if let Some(case) = &sealed {
-            for receipt in self.recorder.receipts() {
-                if let Fact::Settings(settings) = &receipt.fact {
-                    known::remember(repo, &settings.key, case);
-                }
-            }
+        let key = self.sealed.receipts.iter().find_map(|receipt| match &receipt.fact {
+            Fact::Settings(settings) => Some(&settings.key),
+            _ => None,
+        });
+        if let (Some(case), Some(key)) = (&sealed, key) {
+            known::remember(repo, key, case);
         }
         self.certify(sealed.as_ref())?;
         // Nothing in the git directory is the only copy any more; raw logs stay there, bounded and untracked (RULINGS 8).

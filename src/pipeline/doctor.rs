@@ -127,8 +127,9 @@ fn verifier(host: &Host, asked: Option<&Verifier>) -> Vec<Observation> {
     let Some(Verifier::Agent { agent, .. }) = asked else { return Vec::new() };
     let thing = format!("verifier:{}", agent.name);
     let word = match &agent.kind {
-        AgentKind::Command(command) => command.first().map(String::as_str).unwrap_or_default(),
-        AgentKind::Acp(speaker) => speaker.command.first().map(String::as_str).unwrap_or_default(),
+        described @ (AgentKind::Command(_) | AgentKind::Acp(_)) => {
+            described.command().and_then(|command| command.first()).map(String::as_str).unwrap_or_default()
+        }
         AgentKind::Program(program) => agent.executable.as_deref().unwrap_or(program.name),
     };
     let mut observations = Vec::new();

@@ -1,15 +1,14 @@
 //! Programs that speak the Agent Client Protocol, as verifiers and as workers: `acp:<command>`.
 
-use crate::stand::Stand;
+use crate::stand::{LONG, Stand};
 use crate::support::trial::{ID, Trial};
 use crate::support::{Crew, FakeVerifier, Outcome, write_script};
-use countersign::agent::{AgentReply, Question, Resumed, Retries, Role, Sessions, ask, settle_agent};
+use countersign::agent::{AgentReply, Resumed, Role, Sessions, settle_agent};
 use countersign::config::Settings;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// An agent that answers with what another program makes of the question. `$1` is that program, `$2` how it behaves.
 const AGENT: &str = r#"#!/usr/bin/env python3
@@ -239,25 +238,7 @@ impl Shop {
                 .unwrap();
         // One task, one name: a session belongs to both.
         "mine".clone_into(&mut agent.name);
-        let sessions = Sessions::of(&self.stand.outside().join("own"), "core-001").unwrap();
-        ask(
-            &self.stand.host,
-            &Question {
-                agent: &agent,
-                role: Role::Worker,
-                hosts: &[],
-                confined: true,
-                brief: b"do it",
-                room: &self.worktree(),
-                sessions: Some(&sessions),
-                report: None,
-                wall: Duration::from_secs(60),
-                idle: None,
-                retries: Retries { most: 1, pause: Duration::ZERO },
-                log_bytes: 1 << 20,
-                log: &self.stand.outside().join("log"),
-            },
-        )
+        self.stand.ask(&agent, Role::Worker, "core-001", b"do it", (1, LONG))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Workers: one durable session for each task and provider.
 
-use crate::stand::Stand;
+use crate::stand::{LONG, Stand};
 use crate::support::agent::{FakeAgent, path, turn};
-use countersign::agent::{Agent, AgentReply, Question, Resumed, Retries, Role, Sessions, ask, locate, settle_agent};
+use countersign::agent::{Agent, AgentReply, Resumed, Role, locate, settle_agent};
 use countersign::config::Settings;
 use countersign::host::env::Env;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A worktree, a place for sessions, and fake programs.
 struct Shop {
@@ -39,26 +38,8 @@ impl Shop {
 
     fn dispatch(&self, fake: &FakeAgent, name: &str, task: &str, brief: &str) -> AgentReply {
         fake.install(&self.stand.inside());
-        let sessions = Sessions::of(&self.stand.outside().join("own"), task).unwrap();
         let agent = self.agent(name);
-        ask(
-            &self.stand.host,
-            &Question {
-                agent: &agent,
-                role: Role::Worker,
-                hosts: &[],
-                confined: true,
-                brief: brief.as_bytes(),
-                room: &self.worktree(),
-                sessions: Some(&sessions),
-                report: None,
-                wall: Duration::from_secs(60),
-                idle: None,
-                retries: Retries { most: 1, pause: Duration::ZERO },
-                log_bytes: 1 << 20,
-                log: &self.stand.outside().join("log"),
-            },
-        )
+        self.stand.ask(&agent, Role::Worker, task, brief.as_bytes(), (1, LONG))
     }
 
     fn started_with(&self) -> String {
@@ -160,26 +141,8 @@ fn a_verifier_never_goes_on_with_a_workers_session() {
     let shop = Shop::new();
     let fake = FakeAgent::answering("claude", "done", "a.txt");
     shop.dispatch(&fake, "claude", "core-001", "one");
-    let sessions = Sessions::of(&shop.stand.outside().join("own"), "core-001").unwrap();
     let agent = shop.agent("claude");
-    let reply = ask(
-        &shop.stand.host,
-        &Question {
-            agent: &agent,
-            role: Role::Verifier,
-            hosts: &[],
-            confined: true,
-            brief: b"judge",
-            room: &shop.worktree(),
-            sessions: Some(&sessions),
-            report: None,
-            wall: Duration::from_secs(60),
-            idle: None,
-            retries: Retries { most: 0, pause: Duration::ZERO },
-            log_bytes: 1 << 20,
-            log: &shop.stand.outside().join("log"),
-        },
-    );
+    let reply = shop.stand.ask(&agent, Role::Verifier, "core-001", b"judge", (0, LONG));
     assert_eq!((reply.record.role, reply.record.resumed.clone()), (Role::Verifier, Resumed::Fresh));
     let started = shop.started_with();
     assert!(started.contains("--no-session-persistence") && !started.contains("--resume"), "{started}");

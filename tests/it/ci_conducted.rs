@@ -1,6 +1,6 @@
 //! Landings that the conductor really made, pushed to a bare remote, before the gate in another clone.
 
-use crate::support::{Crew, Outcome, TestRepo};
+use crate::support::{Crew, Outcome, TestRepo, make_key, sign_with};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -19,16 +19,8 @@ impl Story {
         let crew = Crew::on(TestRepo::new(), tasks);
         let repo = &crew.repo;
         let mut signers = String::new();
-        std::fs::create_dir_all(repo.root().join("keys")).unwrap();
         for name in ["conductor", "lead", "ci"] {
-            let file = repo.root().join("keys").join(name);
-            let made = repo
-                .command("ssh-keygen", repo.root())
-                .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"])
-                .arg(&file)
-                .status();
-            assert!(made.unwrap().success(), "ssh-keygen is needed");
-            let public = std::fs::read_to_string(file.with_extension("pub")).unwrap();
+            let public = make_key(repo, name);
             signers.push_str(&format!("{name}@example.invalid namespaces=\"countersign,git\" {public}"));
         }
         repo.write(".agentheim/allowed_signers", signers);
@@ -45,9 +37,7 @@ impl Story {
     }
 
     fn sign_with(&self, clone: &Path, name: &str) {
-        let file = self.crew.repo.root().join("keys").join(name);
-        self.crew.repo.git_in(clone, &["config", "gpg.format", "ssh"]);
-        self.crew.repo.git_in(clone, &["config", "user.signingkey", file.to_str().unwrap()]);
+        sign_with(&self.crew.repo, clone, name);
     }
 
     fn run(&self, args: &[&str]) -> Outcome {

@@ -1,5 +1,6 @@
 //! Where tests run programs: a folder the child may write, one it may not, and a host that re-executes our own binary.
 
+use countersign::agent::{Agent, AgentReply, Question, Retries, Role, Sessions, ask};
 use countersign::host::process::{Ended, Launch, Limits, run_to_end};
 use countersign::host::sandbox::Profile;
 use countersign::host::{Host, cancel::Cancel, clock::Clock, env::Env};
@@ -58,6 +59,34 @@ impl Stand {
             limits: Limits { grace: Duration::from_millis(300), ..Limits::within(LONG) },
             profile,
         }
+    }
+
+    /// Asks an agent about `worktree` outside; its sessions with the task lie outside as well.
+    pub(crate) fn ask(
+        &self,
+        agent: &Agent,
+        role: Role,
+        task: &str,
+        brief: &[u8],
+        (retries, wall): (u32, Duration),
+    ) -> AgentReply {
+        let sessions = Sessions::of(&self.outside().join("own"), task).unwrap();
+        let question = Question {
+            agent,
+            role,
+            hosts: &[],
+            confined: true,
+            brief,
+            room: &self.outside().join("worktree"),
+            sessions: Some(&sessions),
+            report: None,
+            wall,
+            idle: None,
+            retries: Retries { most: retries, pause: Duration::ZERO },
+            log_bytes: 1 << 20,
+            log: &self.outside().join("log"),
+        };
+        ask(&self.host, &question)
     }
 
     pub(crate) fn shell(&self, script: &str) -> Launch {

@@ -22,7 +22,7 @@ pub(crate) use {
     crew::{Crew, end_of},
     fake::FakeVerifier,
     fingerprint::Fingerprint,
-    forge::Forge,
+    forge::{Forge, make_key, sign_with},
     installed::{has, has_node, has_pytest},
     invariants::{assert_again_changes_nothing, assert_invariants},
     outcome::Outcome,

@@ -1,11 +1,10 @@
 //! Several warrants become commits of their own in one move of the branch: it never stands at a tree in between, of which
 //! nobody knows whether it is good (RULINGS 30).
 
-use super::{LandingRecord, Order, Refusal, annotate, with_books};
+use super::{LandingRecord, MOVED, Order, Refusal, annotate, built};
 use crate::host::failpoint;
 use crate::host::git::{BranchMove, GitError, Merged, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
-use crate::integrate::hooks::{HookError, run_hooks};
 use crate::integrate::likeness::foreign_paths;
 use crate::integrate::peer;
 use crate::verdict::Warrant;
@@ -14,17 +13,17 @@ use crate::verdict::Warrant;
 /// bookkeeping apart.
 ///
 /// # Errors
-/// Why nothing landed: nothing has moved then, and each warrant can be made anew from its case.
+/// Why nothing landed: nothing has moved then. The warrants are spent all the same; each is made anew from its case.
 pub fn land_batch(
     repo: &Repo,
-    members: &[(Warrant, Order<'_>)],
+    members: Vec<(Warrant, Order<'_>)>,
     target: &RefName,
     tip: &CommitId,
     judged: &TreeId,
 ) -> Result<Vec<LandingRecord>, Refusal> {
     let name = || target.to_string();
     let (mut at, mut records) = (tip.clone(), Vec::new());
-    for (warrant, order) in members {
+    for (warrant, order) in &members {
         let record = member(repo, warrant, order, &at)?;
         at = record.commit.clone();
         records.push(record);
@@ -53,14 +52,11 @@ pub fn land_batch(
     for (record, (warrant, order)) in records.iter_mut().zip(members) {
         record.batch.clone_from(&judged);
         record.checkout.clone_from(&checkout);
-        annotate(repo, record, warrant, order.case);
+        annotate(repo, record, &warrant, order.case);
         failpoint::pass(repo.host());
     }
     Ok(records)
 }
-
-/// The words with which a landing moves its branch, in the reflog.
-const MOVED: &str = "countersign: land ";
 
 /// The tree of the last commit of the batch that this one landed with, read off the branch's reflog: who moved it there may
 /// have died before the notes were written.
@@ -90,31 +86,5 @@ fn member(repo: &Repo, warrant: &Warrant, order: &Order<'_>, parent: &CommitId) 
     if merged == repo.tree_of(parent)? {
         return Err(Refusal::Nothing { target: target(), tip: parent.clone() });
     }
-    let (tree, remarks) = match order.books {
-        Some(done) => with_books(repo, order, done, parent, &merged)?,
-        None => (merged.clone(), Vec::new()),
-    };
-    let hooked = run_hooks(repo, parent, &tree, order.message)?;
-    let changed = foreign_paths(repo, &tree, &hooked.tree)?;
-    if !changed.is_empty() {
-        // What a hook makes of it is judged for each landing by itself.
-        let paths = changed.into_iter().collect();
-        return Err(HookError::TreeChanged { hook: "pre-commit", paths, tree: None }.into());
-    }
-    let commit = repo.commit_as_user(&hooked.tree, parent, order.at, &hooked.message)?;
-    Ok(LandingRecord {
-        task: order.task.to_owned(),
-        target: target(),
-        commit,
-        parent: parent.clone(),
-        merged,
-        tree: hooked.tree,
-        claim: warrant.commit().clone(),
-        origin: warrant.origin(),
-        checkout: None,
-        remarks,
-        batch: None,
-        note_missing: None,
-        note_unsigned: None,
-    })
+    built(repo, warrant, order, parent, merged)
 }

@@ -132,7 +132,7 @@ impl<'r> Search<'r> {
 
     /// The believed landings of a commit: by its note, else by its tree.
     fn link(&mut self, commit: &CommitId, tree: Option<&TreeId>) -> Result<Option<Vec<Believed>>, GitError> {
-        if let Some(note) = self.notes.get(commit)?.filter(|note| !is_approval(note)) {
+        if let Some(note) = self.notes.get(commit)? {
             let own = self.repo().tree_of(commit).ok();
             let about = own.as_ref().map_or(About::Named(commit), |tree| About::Commit(commit, tree));
             match self.trust.believe(&note, commit, about) {
@@ -142,6 +142,7 @@ impl<'r> Search<'r> {
                     code: "note-of-another-base",
                     why: format!("it speaks of a change to {}, which is not below it", found[0].landing.parent.short()),
                 }),
+                Err(_) if is_approval(&note) => {}
                 Err(rejected) => self.reject(rejected),
             }
         }

@@ -5,6 +5,7 @@ use super::WorkError;
 use super::hand::{Hand, Phases};
 use super::landing::warrant_from;
 use super::settings::{Terms, judgement};
+use crate::floor::tests_run;
 use crate::host::clock::Timestamp;
 use crate::host::git::{Merged, RefName, Repo};
 use crate::host::ids::{CommitId, TreeId};
@@ -12,7 +13,7 @@ use crate::host::path::RepoPath;
 use crate::integrate::likeness::foreign_paths;
 use crate::integrate::{Completion, Order, land_batch};
 use crate::pipeline::{Fault, TaskWord, VerifyError, WorkWord, verify};
-use crate::receipts::{DecisionKind, case};
+use crate::receipts::{CheckReport, DecisionKind, State, case};
 use crate::task::Task;
 use crate::task::layout::ContextName;
 use crate::verdict::{Warrant, WarrantOrigin};
@@ -64,13 +65,19 @@ impl Prepared {
         }
     }
 
-    fn order<'a>(&'a self, target: &'a RefName, books: &'a Completion<'a>) -> Order<'a> {
+    /// `verified`: merged trees that were verified since its warrant was made.
+    pub(super) fn order<'a>(
+        &'a self,
+        target: &'a RefName,
+        books: &'a Completion<'a>,
+        verified: &'a [TreeId],
+    ) -> Order<'a> {
         Order {
             task: &self.id,
             target,
             message: &self.message,
             books: Some(books),
-            verified: &[],
+            verified,
             case: Some(&self.case),
             at: self.at,
         }
@@ -118,7 +125,7 @@ pub(super) fn land_together(hand: &Hand<'_>, own: &Arc<Prepared>, tip: &CommitId
             return Ok(false);
         }
         if is_good(hand, &chain, tip)? {
-            return land_chain(hand, &chain, tip);
+            return land_chain(hand, chain, tip);
         }
         members = chain.iter().take(chain.len() / 2).map(|link| Arc::clone(&link.prepared)).collect();
     }
@@ -129,17 +136,19 @@ pub(super) fn land_together(hand: &Hand<'_>, own: &Arc<Prepared>, tip: &CommitId
 /// one before, moved in the claim's own places, a verifier has to look, and so it is left out.
 fn chain(repo: &Repo, target: &RefName, members: &[Arc<Prepared>], tip: &CommitId) -> Result<Vec<Link>, WorkError> {
     let mut links: Vec<Link> = Vec::new();
+    if repo.read_ref(target)?.as_ref() != Some(tip) {
+        return Ok(links);
+    }
+    let (_, time) = repo.parents_of(tip)?;
     for prepared in members {
         let Some(warrant) = warrant_from(&case::read(repo, &prepared.case)?) else { continue };
         let verified = matches!(warrant.origin(), WarrantOrigin::Verified | WarrantOrigin::Skipped);
         let at = links.last().map_or(tip, |link| &link.commit).clone();
-        let fresh = repo.read_ref(target)?.as_ref() == Some(tip);
-        if !verified || !fresh || !repo.is_ancestor(warrant.base(), tip)? {
+        if !verified || !repo.is_ancestor(warrant.base(), tip)? {
             continue;
         }
         let Merged::Clean(tree) = repo.merge(&at, warrant.commit())? else { continue };
         let before = repo.tree_of(&at)?;
-        let (_, time) = repo.parents_of(tip)?;
         if tree == before || meets(repo, &warrant, &before)? {
             continue;
         }
@@ -176,7 +185,9 @@ fn is_good(hand: &Hand<'_>, chain: &[Link], tip: &CommitId) -> Result<bool, Work
     match verify(&question, host, &mut Phases { task: names.join("+"), tell: hand.tell }) {
         Ok(outcome) => {
             hand.spend_together(&outcome, watch_time.elapsed().as_secs())?;
-            Ok(outcome.decision.kind == DecisionKind::FloorOnly)
+            // Without a task nothing is held for want of tests: here they must have run.
+            let tested = |check: &CheckReport| check.id == tests_run::ID && check.state == State::Pass;
+            Ok(outcome.decision.kind == DecisionKind::FloorOnly && outcome.floor.checks.iter().any(tested))
         }
         Err(VerifyError::Interrupted) => Err(WorkError::Interrupted),
         Err(_) if host.cancel.is_asked() => Err(WorkError::Interrupted),
@@ -187,20 +198,13 @@ fn is_good(hand: &Hand<'_>, chain: &[Link], tip: &CommitId) -> Result<bool, Work
 }
 
 /// All of them, in one move. A refusal leaves each to its own landing, which names it.
-fn land_chain(hand: &Hand<'_>, chain: &[Link], tip: &CommitId) -> Result<bool, WorkError> {
+fn land_chain(hand: &Hand<'_>, chain: Vec<Link>, tip: &CommitId) -> Result<bool, WorkError> {
     let Some(judged) = chain.last().map(|link| link.tree.clone()) else { return Ok(false) };
-    let books: Vec<Completion<'_>> = chain.iter().map(|link| link.prepared.completion(hand.terms)).collect();
     let target = &hand.terms.target;
-    let mut members = Vec::new();
-    for (link, books) in chain.iter().zip(&books) {
-        // A warrant is spent by its landing: this one was for looking.
-        let Some(warrant) = warrant_from(&case::read(&hand.repo, &link.prepared.case)?) else { return Ok(false) };
-        if warrant.tree() != link.warrant.tree() {
-            return Ok(false);
-        }
-        members.push((warrant, link.prepared.order(target, books)));
-    }
-    match land_batch(&hand.repo, &members, target, tip, &judged) {
+    let (prepared, warrants): (Vec<_>, Vec<_>) = chain.into_iter().map(|link| (link.prepared, link.warrant)).unzip();
+    let books: Vec<Completion<'_>> = prepared.iter().map(|one| one.completion(hand.terms)).collect();
+    let orders = prepared.iter().zip(&books).map(|(one, books)| one.order(target, books, &[]));
+    match land_batch(&hand.repo, warrants.into_iter().zip(orders).collect(), target, tip, &judged) {
         Ok(_) => Ok(true),
         Err(_) if hand.repo.host().cancel.is_asked() => Err(WorkError::Interrupted),
         Err(_) => Ok(false),

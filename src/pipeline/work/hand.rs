@@ -191,21 +191,24 @@ impl Hand<'_> {
         }
     }
 
+    /// What a judgement cost; nothing where no budget asks.
+    fn cost(&self, outcome: &Outcome, seconds: u64) -> Result<Option<Spent>, WorkError> {
+        let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
+        let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(None) };
+        let sealed = case::read(&self.repo, &case)?;
+        Ok(Some(Spent::of_judgement(&sealed.attempt.receipts, seconds)))
+    }
+
     /// What a judgement of several cost is no single task's: the run's tally has it.
     pub(super) fn spend_together(&self, outcome: &Outcome, seconds: u64) -> Result<(), WorkError> {
-        let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
-        let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(()) };
-        let sealed = case::read(&self.repo, &case)?;
-        let spent = Spent::of_judgement(&sealed.attempt.receipts, seconds);
-        self.terms.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&spent);
+        if let Some(spent) = self.cost(outcome, seconds)? {
+            self.terms.spent.lock().unwrap_or_else(PoisonError::into_inner).add(&spent);
+        }
         Ok(())
     }
 
     fn spend_judgement(&mut self, outcome: &Outcome, seconds: u64) -> Result<(), WorkError> {
-        let case = outcome.case.as_deref().and_then(|case| CommitId::new(case).ok());
-        let Some(case) = case.filter(|_| !self.terms.settings.budget.is_unlimited()) else { return Ok(()) };
-        let sealed = case::read(&self.repo, &case)?;
-        self.spend(Spent::of_judgement(&sealed.attempt.receipts, seconds))
+        self.cost(outcome, seconds)?.map_or(Ok(()), |spent| self.spend(spent))
     }
 
     pub(super) fn held(&mut self, code: &str, why: &str) -> Result<(), WorkError> {

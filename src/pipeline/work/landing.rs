@@ -12,7 +12,7 @@ use crate::host::failpoint;
 use crate::host::git::{Change, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::{RepoPath, escape};
-use crate::integrate::{HookError, Order, Refusal, land};
+use crate::integrate::{HookError, Refusal, land};
 use crate::pipeline::WorkWord;
 use crate::receipts::case::Sealed;
 use crate::task::layout::{DECISIONS, Folder};
@@ -68,8 +68,12 @@ fn report_of(hand: &Hand<'_>, seen: &Seen) -> Result<Option<Report>, WorkError> 
 }
 
 /// What a landing of this attempt needs.
-fn prepare(hand: &Hand<'_>, seen: &Seen, life: &Life, attempt: &Attempted) -> Result<Prepared, WorkError> {
-    let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
+fn prepare(
+    hand: &Hand<'_>,
+    seen: &Seen,
+    life: &Life,
+    (attempt, warrant): (&Attempted, &Warrant),
+) -> Result<Prepared, WorkError> {
     let report = report_of(hand, seen)?;
     let entries = hand.journal.entries();
     let began = entries.iter().find_map(|entry| match entry {
@@ -102,7 +106,7 @@ pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result
     let (attempt, merged) = chosen(seen, life, hand.terms.no_verify)
         .ok_or_else(|| hand.inconsistent("no attempt of this life may land"))?;
     let warrant = warrant_of(attempt).ok_or_else(|| hand.inconsistent("its sealed receipts give no warrant"))?;
-    let prepared = Arc::new(prepare(hand, seen, life, attempt)?);
+    let prepared = Arc::new(prepare(hand, seen, life, (attempt, &warrant))?);
     let gate = hand.gate;
     // In line before the journal says so: whoever has the turn sees all that have got this far.
     gate.stand_in_line(&prepared);
@@ -119,15 +123,7 @@ pub(super) fn land_task(hand: &mut Hand<'_>, seen: &Seen, life: &Life) -> Result
     }
     let books = prepared.completion(hand.terms);
     let target = hand.terms.target.clone();
-    let order = Order {
-        task: &prepared.id,
-        target: &target,
-        message: &prepared.message,
-        books: Some(&books),
-        verified: &merged,
-        case: Some(&prepared.case),
-        at: prepared.at,
-    };
+    let order = prepared.order(&target, &books, &merged);
     failpoint::pass(hand.repo.host());
     let landed = land(&hand.repo, warrant, &order);
     failpoint::pass(hand.repo.host());

@@ -4,12 +4,11 @@ use super::installed::wrapped;
 use super::loose::Loose;
 use super::pointed;
 use crate::model::{Model, Plan, Turn};
-use crate::stand::Stand;
-use countersign::agent::{AgentReply, Question, Resumed, Retries, Role, Sessions, ask, locate, settle_agent};
+use crate::stand::{LONG, Stand};
+use countersign::agent::{AgentReply, Resumed, Role, locate, settle_agent};
 use countersign::config::{Settings, VerifierProgram};
 use countersign::host::env::Env;
 use std::path::Path;
-use std::time::Duration;
 
 /// A turn of this program in a worktree, while the model writes a file and then says that it is done.
 fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &str) -> AgentReply {
@@ -31,25 +30,7 @@ fn turn(stand: &mut Stand, program: &Path, name: &str, model: &Model, brief: &st
     let settings = Settings { verifiers: [(name.to_owned(), described)].into(), ..Settings::default() };
     let mut agent = settle_agent(name, &settings).unwrap();
     locate(&stand.host, &mut agent, &worktree, true).unwrap();
-    let sessions = Sessions::of(&stand.outside().join("own"), "core-001").unwrap();
-    ask(
-        &stand.host,
-        &Question {
-            agent: &agent,
-            role: Role::Worker,
-            hosts: &[],
-            confined: true,
-            brief: brief.as_bytes(),
-            room: &worktree,
-            sessions: Some(&sessions),
-            report: None,
-            wall: Duration::from_secs(120),
-            idle: None,
-            retries: Retries { most: 0, pause: Duration::ZERO },
-            log_bytes: 1 << 20,
-            log: &stand.outside().join("log"),
-        },
-    )
+    stand.ask(&agent, Role::Worker, "core-001", brief.as_bytes(), (0, LONG * 2))
 }
 
 fn a_worker_writes_its_worktree_only_and_its_session_goes_on(name: &str) {

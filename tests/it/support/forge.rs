@@ -24,6 +24,23 @@ const SETTINGS: &str = "tests:\n  command: sh run.sh\n  report: out.xml\n  forma
 /// The keys of the story.
 const KEYS: [&str; 4] = ["developer", "conductor", "ci", "stranger"];
 
+/// Makes a signing key below the repository's own folder, and gives its public half.
+pub(crate) fn make_key(repo: &TestRepo, name: &str) -> String {
+    let file = repo.root().join("keys").join(name);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let mut made = repo.command("ssh-keygen", repo.root());
+    let made = made.args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"]).arg(&file).status();
+    assert!(made.unwrap().success(), "ssh-keygen is needed");
+    std::fs::read_to_string(file.with_extension("pub")).unwrap()
+}
+
+/// Has a clone sign with one of those keys.
+pub(crate) fn sign_with(repo: &TestRepo, clone: &Path, key: &str) {
+    let file = repo.root().join("keys").join(key);
+    repo.git_in(clone, &["config", "gpg.format", "ssh"]);
+    repo.git_in(clone, &["config", "user.signingkey", file.to_str().unwrap()]);
+}
+
 /// A project on a forge, with one task under way on the developer's machine.
 #[derive(Debug)]
 pub(crate) struct Forge {
@@ -40,15 +57,7 @@ impl Forge {
         repo.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
         let mut signers = String::new();
         for name in KEYS {
-            let file = repo.root().join("keys").join(name);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            let made = repo
-                .command("ssh-keygen", repo.root())
-                .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"])
-                .arg(&file)
-                .status();
-            assert!(made.unwrap().success(), "ssh-keygen is needed");
-            let public = std::fs::read_to_string(file.with_extension("pub")).unwrap();
+            let public = make_key(&repo, name);
             if name != "stranger" {
                 signers.push_str(&format!("{name}@example.invalid namespaces=\"countersign\" {public}"));
             }
@@ -86,9 +95,7 @@ impl Forge {
 
     /// Which key a clone signs with.
     pub(crate) fn sign_with(&self, clone: &Path, key: &str) {
-        let file = self.stage.repo.root().join("keys").join(key);
-        self.git(clone, &["config", "gpg.format", "ssh"]);
-        self.git(clone, &["config", "user.signingkey", file.to_str().unwrap()]);
+        sign_with(&self.stage.repo, clone, key);
     }
 
     /// The public key of this name.

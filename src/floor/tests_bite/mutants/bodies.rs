@@ -177,7 +177,7 @@ fn go(lexed: &Lexed<'_>, tokens: &[Token<'_>], index: usize) -> Option<Body> {
     // A receiver is a pair of parentheses with a name behind it.
     if is_symbol(open, "(") {
         let behind = first_from(tokens, lexed.after_closing(open.at))?;
-        if behind.kind == TokenKind::Word && tokens.get(index + 1).is_some_and(|_| is_method(lexed, tokens, behind)) {
+        if behind.kind == TokenKind::Word && is_method(lexed, tokens, behind) {
             open = behind;
         }
     }
