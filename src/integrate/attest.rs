@@ -4,6 +4,7 @@
 //! statement is about exactly this tree on exactly this parent, and its policy is the base's. Nothing here decides; it
 //! writes, reads and compares.
 
+mod certified;
 mod check;
 mod envelope;
 mod landing;
@@ -12,6 +13,7 @@ mod sshsig;
 mod statement;
 mod uncertified;
 
+pub use certified::{Certified, attest_certified};
 pub use check::{SignatureState, check_signature, signatures_tell_apart};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, PAYLOAD_TYPE, Statement, Subject, pae, parse_bundle};
 pub use landing::{Approval, Landing, ReceiptsDigest};
@@ -37,6 +39,9 @@ pub const LANDING: &str = "urn:countersign:landing:1";
 
 /// The type of our own predicate about a person's approval of a held change.
 pub const APPROVAL: &str = "urn:countersign:approval:1";
+
+/// The type of our own predicate about a PASS over a range that had landed without one.
+pub const CERTIFIED: &str = "urn:countersign:certified:1";
 
 /// Why a commit has no note.
 #[derive(Debug, thiserror::Error)]

@@ -17,9 +17,11 @@ const CERTIFIED: &str = "refs/countersign/certified/";
 /// # Errors
 /// Git fails.
 pub fn open_ranges(repo: &Repo, tip: &CommitId) -> Result<Vec<Range>, GitError> {
-    let told = without_closed(repo, last_ranges(repo, tip)?)?;
-    let range = |told: Uncertified| Range { parent: told.from, commit: told.to, task: told.task, origin: told.why };
-    Ok(told.into_iter().map(range).collect())
+    Ok(without_closed(repo, last_ranges(repo, tip)?)?.into_iter().map(range).collect())
+}
+
+fn range(told: Uncertified) -> Range {
+    Range { parent: told.from, commit: told.to, task: told.task, origin: told.why }
 }
 
 /// Leaves out what a judgement by hand has closed.
@@ -32,13 +34,14 @@ pub(super) fn without_closed(repo: &Repo, mut told: Vec<Uncertified>) -> Result<
 }
 
 /// Closes every range at `head` that a PASS covers: its diff starts at `base`, at or before the range's parent, and its
-/// work contains the range's commit.
+/// work contains the range's commit. Those that were closed before are among them: whoever closed them may have had no key
+/// to sign with.
 ///
 /// # Errors
 /// Git fails.
 pub fn certify(repo: &Repo, base: &CommitId, head: &CommitId, case: &CommitId) -> Result<Vec<Range>, GitError> {
     let mut closed = Vec::new();
-    for range in open_ranges(repo, head)? {
+    for range in last_ranges(repo, head)?.into_iter().map(range) {
         let starts_before = *base == range.parent || repo.is_ancestor(base, &range.parent)?;
         let contains = *head == range.commit || repo.is_ancestor(&range.commit, head)?;
         let Ok(name) = RefName::new(&format!("{CERTIFIED}{}", range.commit)) else { continue };

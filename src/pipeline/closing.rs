@@ -4,9 +4,10 @@ use super::judge::Run;
 use super::known;
 use super::{Outcome, VerifyError};
 use crate::host::ids::CommitId;
+use crate::integrate::attest::{AttestError, attest_certified};
 use crate::integrate::certify;
-use crate::receipts::Fact;
 use crate::receipts::case;
+use crate::receipts::{Fact, Origin};
 use crate::verdict::{self, Decision, WarrantOrigin};
 use std::fs;
 
@@ -62,16 +63,26 @@ impl Run<'_> {
     fn certify(&self, case: Option<&CommitId>) -> Result<(), VerifyError> {
         let repo = &self.asked.repo;
         let Some(case) = case else { return Ok(()) };
-        match verdict::judge(self.recorder.receipts()) {
-            Decision::Land(warrant) if warrant.origin() == WarrantOrigin::Verified => {}
+        let warrant = match verdict::judge(self.recorder.receipts()) {
+            Decision::Land(warrant) if warrant.origin() == WarrantOrigin::Verified => warrant,
             _ => return Ok(()),
-        }
+        };
         let head = match &self.asked.commit {
             Some(commit) => Some(commit.clone()),
             None => repo.resolve("HEAD")?,
         };
         let Some(head) = head else { return Ok(()) };
-        certify(repo, &self.asked.base.commit, &head, case)?;
+        let closed = certify(repo, &self.asked.base.commit, &head, case)?;
+        // A landing's own note says what it covers, and so does the gate's (`ci --attest`); a judgement by hand has none.
+        if self.request.origin == Origin::Hand {
+            let at = repo.host().clock.now();
+            attest_certified(repo, &closed, &head, &warrant, case, at).map_err(|why| match why {
+                AttestError::Case(why) => VerifyError::Case(why),
+                AttestError::Git(why) => VerifyError::Git(why),
+                // A key that cannot sign leaves a note unsigned, and is no error of it.
+                AttestError::Signing(why) => VerifyError::Internal { what: why.to_string() },
+            })?;
+        }
         Ok(())
     }
 

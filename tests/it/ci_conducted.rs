@@ -142,6 +142,37 @@ fn a_landing_with_no_verify_is_held_until_a_signed_judgement_of_the_gate_covers_
 }
 
 #[test]
+fn a_judgement_by_hand_of_what_landed_with_no_verify_travels_and_counts_only_if_signed() {
+    let story = Story::new(2, "");
+    let repo = &story.crew.repo;
+    story.crew.worker(HONEST);
+    story.run(&[&WORK[..], &["w-1", "--no-verify"]].concat()).exits(0);
+    let landed = story.tip();
+    story.run(&[&WORK[..], &["w-2"]].concat()).exits(0);
+    story.run(&["push"]).exits(0);
+    // The board's pages are the conductor's: the work is judged with the base's.
+    repo.git(&["switch", "-q", "-c", "review"]);
+    repo.git(&["restore", "--source", &story.base, "--staged", "--worktree", ".agentheim"]);
+    repo.commit("the board as it was");
+    repo.git(&["switch", "-q", "main"]);
+    let task = "# All\n\n## Acceptance criteria\n- [ ] It is there — file: `w-1.txt`\n";
+    let judge = |base: &str| {
+        let words = ["verify", "-", "--claim", "review", "--base", base, "--fresh", "--result", "none"];
+        let outcome = repo.run_with(&repo.path(), &words, &[], task.as_bytes());
+        story.run(&["push", "--evidence-only"]).exits(0);
+        outcome
+    };
+    judge("main");
+    is(&story.gate(&story.clone_as("tip"), &landed, ATTESTED), "held", &["uncertified"]);
+    repo.git(&["config", "--unset", "user.signingkey"]);
+    judge(&story.base).exits(0);
+    is(&story.gate(&story.clone_as("unsigned"), &landed, ATTESTED), "held", &["uncertified"]);
+    story.sign_with(&repo.path(), "lead");
+    judge(&story.base).exits(0);
+    is(&story.gate(&story.clone_as("signed"), &landed, ATTESTED), "pass", &[]);
+}
+
+#[test]
 fn a_landing_over_a_fail_is_held_until_somebody_whom_the_base_allows_approves_this_head() {
     let story = Story::new(1, "gate: {approvers: ['lead@*']}\n");
     story.crew.worker("echo made > other.txt\nreport other.txt\n");

@@ -7,7 +7,7 @@ use crate::host::ids::{CommitId, TreeId};
 use crate::integrate::land::LandingRecord;
 use crate::receipts::case::Sealed;
 use crate::receipts::ledger::to_lines;
-use crate::receipts::{Fact, Gate, HeardRecord, Origin, Reason, Reconciled, Row};
+use crate::receipts::{Fact, Gate, HeardRecord, Origin, Reason, Receipt, Reconciled, Row};
 use crate::task::Criterion;
 use crate::verdict::{Warrant, WarrantOrigin};
 use serde::{Deserialize, Serialize};
@@ -154,23 +154,18 @@ impl Landing {
         if let Ok(lines) = to_lines(receipts) {
             self.receipts = Some(ReceiptsDigest { sha256: digest(&lines), count: receipts.len() });
         }
+        (self.verifier, self.policy) = judged_under(receipts);
         for receipt in receipts {
             match &receipt.fact {
                 Fact::Opened(opened) => {
                     self.attempt = opened.attempt;
                     self.asked_by = Some(opened.origin);
                 }
-                Fact::Settings(settings) => {
-                    self.policy.clone_from(&settings.policy);
-                    self.sources.clone_from(&settings.sources);
-                    self.verifier.clone_from(&settings.verifier);
-                }
+                Fact::Settings(settings) => self.sources.clone_from(&settings.sources),
                 Fact::Task(task) => {
                     self.task_digest = Some(task.digest.clone());
                     self.criteria.clone_from(&task.criteria);
                 }
-                // Another one may have been asked in the place of the settings'.
-                Fact::Consulted(consulted) => self.verifier.clone_from(&consulted.verifier),
                 Fact::Heard(heard) => self.verdict = Some(heard.clone()),
                 Fact::Reconciled(table) => self.reconciled = Some(ReconciledDigest::of(table)),
                 _ => {}
@@ -184,6 +179,23 @@ impl Landing {
         let parts = [self.claim_tree.as_str(), self.base.as_str(), &self.task, &self.policy, &attempt];
         digest(parts.join("\n").as_bytes())[..32].to_owned()
     }
+}
+
+/// Who judged, and under which policy.
+pub(super) fn judged_under(receipts: &[Receipt]) -> (String, String) {
+    let (mut verifier, mut policy) = (String::new(), String::new());
+    for receipt in receipts {
+        match &receipt.fact {
+            Fact::Settings(settings) => {
+                policy.clone_from(&settings.policy);
+                verifier.clone_from(&settings.verifier);
+            }
+            // Another one may have been asked in the place of the settings'.
+            Fact::Consulted(consulted) => verifier.clone_from(&consulted.verifier),
+            _ => {}
+        }
+    }
+    (verifier, policy)
 }
 
 /// A receipts table in a note: what follows from it, and each row without the worker's words.

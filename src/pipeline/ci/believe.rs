@@ -7,7 +7,8 @@ use crate::host::git::{GitError, Repo};
 use crate::host::ids::{CommitId, TreeId};
 use crate::host::path::RepoPath;
 use crate::integrate::attest::{
-    AllowedSigners, Envelope, LANDING, Landing, SignatureState, check_signature, parse_bundle,
+    AllowedSigners, CERTIFIED, Certified, Envelope, LANDING, Landing, SignatureState, Uncertified, check_signature,
+    parse_bundle,
 };
 use crate::verifier::VERIFIER_PROMPT;
 
@@ -118,6 +119,32 @@ impl<'r> Trust<'r> {
         })
     }
 
+    /// True if a note on a range's last commit says, so that it counts, that a PASS under the base's policy covers the range.
+    pub(super) fn is_certified(&self, note: &[u8], range: &Uncertified) -> bool {
+        parse_bundle(note).0.iter().any(|envelope| {
+            let statement = envelope.statement().ok().filter(|statement| {
+                statement.predicate_type == CERTIFIED && statement.digest("gitCommit") == Some(range.to.as_str())
+            });
+            let said = statement.and_then(|statement| serde_json::from_value::<Certified>(statement.predicate).ok());
+            said.is_some_and(|said| {
+                self.covers(&said, range)
+                    && self.under_policy(&said.version, &said.verifier, &said.policy, &[]).is_ok()
+                    && self.signed(envelope).is_ok()
+            })
+        })
+    }
+
+    /// What a statement says of a range, looked up as far as its commits are here: the diff starts at or before the range, and
+    /// the work contains it. A head that nobody fetched is the signer's word.
+    fn covers(&self, said: &Certified, range: &Uncertified) -> bool {
+        let is_before = |old, new| self.repo.is_ancestor(old, new).unwrap_or(false);
+        let here = matches!(self.repo.resolve(said.head.as_str()), Ok(Some(_)));
+        said.to == range.to
+            && said.from == range.from
+            && is_before(&said.base, &range.from)
+            && (!here || is_before(&range.to, &said.head))
+    }
+
     fn signed(&self, envelope: &Envelope) -> Result<SignedBy, (&'static str, String)> {
         match check_signature(self.repo.host(), envelope, &self.signers, self.now) {
             SignatureState::Good { principal } => {
@@ -138,22 +165,36 @@ impl<'r> Trust<'r> {
     }
 
     fn acceptable(&self, landing: &Landing) -> Result<(), (&'static str, String)> {
-        let gate = &self.settings.gate;
-        if !version_accepted(gate, &landing.version) {
-            let why = format!("countersign {} wrote it, which the base does not accept", landing.version);
-            return Err(("version-not-accepted", why));
-        }
         // Nothing was judged there, so nothing was judged under a policy.
         if landing.no_verify {
+            return self.version(&landing.version);
+        }
+        self.under_policy(&landing.version, &landing.verifier, &landing.policy, &landing.sources)
+    }
+
+    fn version(&self, version: &str) -> Result<(), (&'static str, String)> {
+        if version_accepted(&self.settings.gate, version) {
             return Ok(());
         }
-        if landing.policy != self.policy(&landing.verifier) {
-            let from = landing.sources.join(", ");
+        Err(("version-not-accepted", format!("countersign {version} wrote it, which the base does not accept")))
+    }
+
+    fn under_policy(
+        &self,
+        version: &str,
+        verifier: &str,
+        policy: &str,
+        sources: &[String],
+    ) -> Result<(), (&'static str, String)> {
+        self.version(version)?;
+        let gate = &self.settings.gate;
+        if policy != self.policy(verifier) {
+            let from = sources.join(", ");
             let why = format!("it was judged under other settings or another prompt than the base's (from {from})");
             return Err(("policy-differs", why));
         }
-        if !gate.verifiers.is_empty() && !gate.verifiers.contains(&landing.verifier) {
-            let why = format!("the verifier {} judged it, which the base does not accept", landing.verifier);
+        if !gate.verifiers.is_empty() && !gate.verifiers.iter().any(|accepted| accepted == verifier) {
+            let why = format!("the verifier {verifier} judged it, which the base does not accept");
             return Err(("verifier-not-accepted", why));
         }
         Ok(())

@@ -246,6 +246,11 @@ impl<'r> Search<'r> {
         Ok(open)
     }
 
+    /// True if a note that counts says that somebody verified this range since it landed.
+    pub(super) fn is_certified(&self, range: &Uncertified) -> Result<bool, GitError> {
+        Ok(self.notes.get(&range.to)?.is_some_and(|note| self.trust.is_certified(&note, range)))
+    }
+
     /// Landings of these tasks that give the judged tree when they are merged into the base again.
     pub(super) fn remerged(&mut self, tasks: &[String]) -> Result<Option<Chain>, GitError> {
         let range = self.range;

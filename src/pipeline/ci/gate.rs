@@ -281,9 +281,12 @@ impl Gate<'_> {
             if self.own && self.range.repo.is_ancestor(&self.range.base.commit, &range.from).unwrap_or(false) {
                 continue;
             }
+            if search.is_certified(&range)? {
+                continue;
+            }
             let (from, to) = (range.from.short(), range.to.short());
             let said = format!(
-                "{from}..{to} ({}, {}) was never certified: judge a range that starts at or before it, e.g. countersign ci --base {from} --require verified --attest, and push its note",
+                "{from}..{to} ({}, {}) was never certified: judge a range that starts at or before it, e.g. countersign ci --base {from} --require verified --attest, and push its note (countersign push)",
                 range.task, range.why
             );
             findings.push(bare("uncertified", State::Ask, range.to.as_str(), &said));
